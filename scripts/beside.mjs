@@ -3,8 +3,8 @@
 //   node scripts/beside.mjs --all          also with pnpm and Yarn, and compiles
 //   node scripts/beside.mjs --all --write  writes the table of docs/guides/versions.md, which is otherwise compared
 //   node scripts/beside.mjs kysely pg      the projects with these only
-// Fails where a package manager refuses or warns of a peer of ours, and where the table says something else than what happened.
-import { spawnSync } from 'node:child_process';
+// Fails where the table says something else than what happened: also where a package manager refuses, or warns of one of our packages.
+import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -15,25 +15,68 @@ import { MANAGERS } from './package-managers.mjs';
 import { packInto } from './packed.mjs';
 
 /** @typedef {import('./beside/lines.mjs').Line} Line */
+/** @typedef {Record<string, string>} Row the cells by the names of the columns; without those that were not tried */
 
 const PAGE = resolve(import.meta.dirname, '../docs/guides/versions.md');
 const PROGRAMS = resolve(import.meta.dirname, 'beside/programs');
-/** What a warning about a peer contains, whatever the package manager. */
-const PEER_WARNING = /ERESOLVE|unmet peer|missing peer|incorrectly met|YN0002|YN0060/;
+const COLUMNS = ['library', 'version', 'npm', 'pnpm', 'Yarn', 'runs'];
+/** What a warning contains, whatever the package manager; Yarn writes its codes in place of a word. */
+const WARNING = /\bwarn|unmet peer|missing peer|YN0002|YN0060/i;
+const AT_ONCE = 2;
 
 const { values: flags, positionals: wanted } = parseArgs({
   allowPositionals: true,
   options: { all: { type: 'boolean' }, write: { type: 'boolean' } },
 });
+if (flags.write && (!flags.all || wanted.length > 0)) throw new Error('--write writes the whole table, of one --all');
 const managers = flags.all ? ['npm', 'pnpm', 'yarn'] : ['npm'];
-// What a library would compile or download while it is installed says nothing of peers; `compile()` does it where a program needs it.
-Object.assign(process.env, { npm_config_ignore_scripts: 'true', YARN_ENABLE_SCRIPTS: 'false' });
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-beside-'));
 
-/** @param {Line} line @returns {string[]} the packages and versions that it needs */
-function dependenciesOf({ library, version, beside = [] }) {
-  const others = (LIBRARIES[library]?.beside ?? []).map((other) => other.replace('$', version));
-  return [`${library}@${version}`, ...others, ...beside];
+try {
+  const tarballs = packInto(scratch);
+  const left = PROJECTS.filter(
+    ({ lines }) => wanted.length === 0 || lines.some(({ library }) => wanted.includes(library)),
+  );
+  /** @type {Row[]} */
+  const rows = [];
+  const tryOutNext = async () => {
+    for (let project = left.shift(); project; project = left.shift()) rows.push(...(await tryOut(project, tarballs)));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, tryOutNext));
+  if (flags.write) write(rows);
+  else compare(rows);
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
+
+/**
+ * @param {import('./beside/lines.mjs').Project} project
+ * @param {import('./packed.mjs').Tarballs} tarballs
+ * @returns {Promise<Row[]>}
+ */
+async function tryOut({ node: major, lines }, tarballs) {
+  const names = new Set(lines.flatMap(({ library }) => LIBRARIES[library]?.packages ?? []));
+  const needed = Object.fromEntries(Object.entries(tarballs).filter(([name]) => names.has(name)));
+  /** @type {Row} */
+  const installs = {};
+  let app = '';
+  for (const manager of managers) {
+    const folder = mkdtempSync(join(scratch, `${manager}-`));
+    if (manager === 'npm') app = folder;
+    writeFileSync(join(folder, 'package.json'), manifestOf(lines));
+    installs[manager === 'yarn' ? 'Yarn' : manager] = await install(manager, folder, needed);
+  }
+  cpSync(PROGRAMS, app, { recursive: true });
+  const node = major === undefined ? process.execPath : nodeBinary(major);
+  /** @type {Row[]} */
+  const rows = [];
+  for (const line of lines) {
+    const runs = line.compiled && !flags.all ? {} : { runs: await run(app, line, node) };
+    const row = { library: `\`${line.library}\``, version: line.version, ...installs, ...runs };
+    console.log(`${versionIn(app, line).padEnd(18)} ${textOf(row)}`);
+    rows.push(row);
+  }
+  return rows;
 }
 
 /** A line names the version of what another only needs to run. @param {readonly Line[]} lines */
@@ -51,35 +94,38 @@ function manifestOf(lines) {
   return JSON.stringify({ name: 'beside', private: true, type: 'module', dependencies });
 }
 
+/** @param {Line} line @returns {string[]} the packages and versions that it needs */
+function dependenciesOf({ library, version, beside = [] }) {
+  const others = (LIBRARIES[library]?.beside ?? []).map((other) => other.replace('$', version));
+  return [`${library}@${version}`, ...others, ...beside];
+}
+
 /**
- * Installs the lines into a project.
  * @param {string} manager
- * @param {readonly Line[]} lines
+ * @param {string} folder
  * @param {import('./packed.mjs').Tarballs} tarballs
- * @returns {{ app: string, problem: string | undefined }}
+ * @returns {Promise<string>} the cell of the table
  */
-function install(manager, lines, tarballs) {
-  const app = mkdtempSync(join(scratch, `${manager}-`));
-  writeFileSync(join(app, 'package.json'), manifestOf(lines));
-  const names = new Set(lines.flatMap(({ library }) => LIBRARIES[library]?.packages ?? []));
-  const needed = Object.fromEntries(Object.entries(tarballs).filter(([name]) => names.has(name)));
+async function install(manager, folder, tarballs) {
   try {
-    const output = MANAGERS[manager]?.install(app, needed) ?? '';
-    return { app, problem: warningOf(output) };
+    const output = (await MANAGERS[manager]?.install(folder, tarballs)) ?? '';
+    if (!warnsOfOurs(output)) return 'yes';
+    console.error(output);
+    return 'with a warning';
   } catch (error) {
-    return { app, problem: String(error) };
+    console.error(error);
+    return 'no';
   }
 }
 
-/** pnpm and Yarn also list the peers of others; npm names ours in the lines behind a warning. @param {string} output */
-function warningOf(output) {
+/** Each also warns of packages of others. Yarn names both in one line, pnpm the package in a line above, npm in one below. @param {string} output */
+function warnsOfOurs(output) {
   const lines = output.split('\n');
-  const isNpm = lines.some((line) => line.startsWith('npm warn ERESOLVE'));
-  const ours = lines.filter(
-    (line, index) =>
-      PEER_WARNING.test(line) && /@ambit\//.test(lines.slice(Math.max(0, index - 8), index + 1).join('\n')),
-  );
-  return isNpm || ours.length > 0 ? output : undefined;
+  return lines.some((line, index) => {
+    if (line.startsWith('npm warn ERESOLVE')) return true;
+    const about = line.includes('YN0') ? [line] : lines.slice(Math.max(0, index - 8), index + 1);
+    return WARNING.test(line) && about.some((text) => text.includes('@ambit/'));
+  });
 }
 
 /**
@@ -87,77 +133,45 @@ function warningOf(output) {
  * @param {string} app
  * @param {Line} line
  * @param {string} node
- * @returns {string} the cell of the table
+ * @returns {Promise<string>} the cell of the table
  */
-function run(app, line, node) {
+async function run(app, line, node) {
   const { library, says, notRun } = line;
-  if (notRun) return `not run ${notRun}`.replace('not run its', 'not run: its');
-  if (line.compiled && !compile(app, library, node)) return 'not run: it could not be compiled';
+  if (notRun) return `not run: ${notRun}`;
+  if (line.compiled && !(await compile(app, library, node))) return 'not run: it could not be compiled';
   const program = `${LIBRARIES[library]?.program ?? library}.mjs`;
-  const { status, stdout, stderr } = spawnSync(node, [program], { cwd: app, encoding: 'utf8', timeout: 60_000 });
-  if (status === 0) return 'yes';
-  const said = stdout + stderr;
+  const { failed, said } = await start(node, [program], app);
+  if (!failed) return 'yes';
   if (says && said.includes(says)) return `no: \`${says}\``;
   console.error(said);
   return 'no';
 }
 
 /** Compiles what npm would have downloaded, with the headers that came with Node. @param {string} app @param {string} library @param {string} node */
-function compile(app, library, node) {
+async function compile(app, library, node) {
   const env = {
     ...process.env,
     npm_config_nodedir: resolve(dirname(node), '..'),
     npm_config_build_from_source: 'true',
-    npm_config_ignore_scripts: 'false',
   };
-  const { status, stdout, stderr } = spawnSync('npm', ['rebuild', library, '--foreground-scripts'], {
-    cwd: app,
-    env,
-    encoding: 'utf8',
-  });
-  if (status !== 0) console.error(stdout + stderr);
-  return status === 0;
+  const { failed, said } = await start('npm', ['rebuild', library, '--foreground-scripts'], app, env);
+  if (failed) console.error(said);
+  return !failed;
 }
 
-/** @param {Line} line */
-const isLeftOut = ({ compiled }) => compiled && !flags.all;
-
-/** @param {readonly string[]} cells */
-const row = (cells) => `| ${cells.join(' | ')} |`;
-
-try {
-  const tarballs = packInto(scratch);
-  /** @type {{ line: Line, cells: string[] }[]} */
-  const tried = [];
-  for (const { node: major, lines } of PROJECTS) {
-    if (wanted.length > 0 && !lines.some(({ library }) => wanted.includes(library))) continue;
-    const node = major === undefined ? process.execPath : nodeBinary(major);
-    /** @type {string[]} */
-    const refusing = [];
-    let app = '';
-    for (const manager of managers) {
-      const installed = install(manager, lines, tarballs);
-      if (manager === 'npm') app = installed.app;
-      if (!installed.problem) continue;
-      console.error(`${manager}: ${installed.problem}`);
-      refusing.push(manager);
-    }
-    cpSync(PROGRAMS, app, { recursive: true });
-    for (const line of lines) {
-      const installs = refusing.length > 0 ? `not with ${refusing.join(', ')}` : 'yes';
-      const runs = isLeftOut(line) ? undefined : run(app, line, node);
-      console.log(
-        `${line.library.padEnd(22)} ${versionIn(app, line).padEnd(24)} installs: ${installs}, runs: ${runs ?? 'with --all'}`,
-      );
-      tried.push({
-        line,
-        cells: [`\`${line.library}\``, line.version, installs, ...(runs === undefined ? [] : [runs])],
-      });
-    }
-  }
-  compare(tried);
-} finally {
-  rmSync(scratch, { recursive: true, force: true });
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {string} cwd
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<{ failed: boolean, said: string }>}
+ */
+function start(command, args, cwd, env = process.env) {
+  return new Promise((done) => {
+    execFile(command, args, { cwd, env, timeout: 600_000, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
+      done({ failed: error !== null, said: `${stdout}${stderr}` || (error?.message ?? '') }),
+    );
+  });
 }
 
 /** @param {string} app @param {Line} line */
@@ -169,22 +183,48 @@ function versionIn(app, { library }) {
   }
 }
 
-/** @param {{ line: Line, cells: string[] }[]} tried */
-function compare(tried) {
-  const page = readFileSync(PAGE, 'utf8');
-  const order = Object.keys(LIBRARIES);
-  const sorted = tried.toSorted((one, other) => order.indexOf(one.line.library) - order.indexOf(other.line.library));
-  if (flags.write) {
-    const table = [
-      '| library | version | installs | runs |',
-      '| --- | --- | --- | --- |',
-      ...sorted.map(({ cells }) => row(cells)),
-    ];
-    writeFileSync(PAGE, page.replace(/\| library +\| version[^]*?\n\n/, `${table.join('\n')}\n\n`));
-    return;
+/** @param {Row} row */
+function textOf(row) {
+  return `| ${COLUMNS.map((column) => (row[column] ?? '').replaceAll('|', '\\|')).join(' | ')} |`;
+}
+
+/** By library, and the newest first as in lines.mjs. @param {readonly Row[]} rows */
+function write(rows) {
+  const libraries = Object.keys(LIBRARIES).map((library) => `\`${library}\``);
+  const versions = PROJECTS.flatMap(({ lines }) => lines.map(({ version }) => version));
+  /** @param {Row} row */
+  const place = ({ library = '', version = '' }) =>
+    libraries.indexOf(library) * versions.length + versions.indexOf(version);
+  const sorted = rows.toSorted((one, other) => place(one) - place(other));
+  const table = [`| ${COLUMNS.join(' | ')} |`, `|${' --- |'.repeat(COLUMNS.length)}`, ...sorted.map(textOf)];
+  writeFileSync(
+    PAGE,
+    readFileSync(PAGE, 'utf8').replace(/^\| library [^]*?\n\n/m, () => `${table.join('\n')}\n\n`),
+  );
+}
+
+/** What was not tried is not compared. @param {readonly Row[]} rows */
+function compare(rows) {
+  const table = readFileSync(PAGE, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map(rowOf);
+  for (const row of rows) {
+    const shown = table.find(({ library, version }) => library === row['library'] && version === row['version']) ?? {};
+    for (const [column, cell] of Object.entries(row).filter(([name, value]) => shown[name] !== value)) {
+      console.error(
+        `docs/guides/versions.md: ${row['library']} ${row['version']}, ${column}: "${shown[column]}", but it was "${cell}"`,
+      );
+      process.exitCode = 1;
+    }
   }
-  const rows = page.split('\n').map((text) => text.replaceAll(/ +/g, ' '));
-  const missing = sorted.filter(({ cells }) => !rows.some((text) => text.startsWith(row(cells))));
-  for (const { cells } of missing) console.error(`docs/guides/versions.md does not have this row: ${row(cells)}`);
-  process.exitCode = missing.length > 0 ? 1 : 0;
+}
+
+/** @param {string} line of the page @returns {Row} */
+function rowOf(line) {
+  const cells = line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
+  return Object.fromEntries(COLUMNS.map((column, index) => [column, cells[index] ?? '']));
 }

@@ -24,7 +24,7 @@ try {
     if (!manager) throw new Error(`No package manager named ${name}. They are ${Object.keys(MANAGERS).join(', ')}.`);
     const app = join(scratch, name);
     cpSync(join(root, 'scripts/consumer'), app, { recursive: true });
-    manager.install(app, tarballs);
+    await manager.install(app, tarballs);
     if (manager.compiles) {
       compile(app);
       compiled = join(app, 'out');

@@ -6,7 +6,7 @@ import { basename, join, resolve } from 'node:path';
 
 /** @typedef {{ types: string | { require: string, default: string }, default: string }} Conditions */
 /** @typedef {Partial<Record<"dependencies" | "peerDependencies", Record<string, string>>>} Needs */
-/** @typedef {{ name: string, private?: boolean, exports?: Record<string, Conditions> } & Needs & Record<string, unknown>} Manifest */
+/** @typedef {{ name: string, version: string, private?: boolean, exports?: Record<string, Conditions>, publishConfig?: { access?: string }, peerDependenciesMeta?: Record<string, { optional?: boolean }> } & Needs & Record<string, unknown>} Manifest */
 /** @typedef {{ path: string, specifier: string, file: string, types: string, typesOfRequire: string }} EntryPoint */
 
 /** @param {Manifest} manifest @returns {EntryPoint[]} */

@@ -2,26 +2,24 @@
 // published, this takes the place of `npm install`:
 //   npm run install-in ../shop @ambit/express @ambit/container @ambit/transaction express libsql
 //   npm run install-in ../my-shop         what its package.json lists
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';
+import { manifestOf, publicPackages } from './entry-points.mjs';
+import { npm, pack } from './packed.mjs';
 
 /** Beside the project's manifest, whose lines `file:.ambit/...` need the tarballs as long as the project is used. */
 const TARBALLS = '.ambit';
 
-/** @typedef {{ name: string, private?: boolean, dependencies?: object, peerDependencies?: object, peerDependenciesMeta?: Record<string, { optional?: boolean }> }} Manifest */
-
 const root = resolve(import.meta.dirname, '..');
 const packages = new Map(
-  readdirSync(join(root, 'packages')).flatMap((directory) => {
-    /** @type {Manifest} */
-    const manifest = JSON.parse(readFileSync(join(root, 'packages', directory, 'package.json'), 'utf8'));
-    return manifest.private ? [] : [[manifest.name, { directory, manifest }]];
+  publicPackages(root).map((directory) => {
+    const manifest = manifestOf(directory);
+    return [manifest.name, { directory, manifest }];
   }),
 );
 
 const [folder, ...given] = process.argv.slice(2);
-const names = given.length > 0 || !folder ? given : listedIn(join(folder, 'package.json'));
+const names = given.length > 0 || !folder ? given : listedIn(folder);
 const unknown = names.filter((name) => name.startsWith('@ambit/') && !packages.has(name));
 if (!folder || names.length === 0 || unknown.length > 0) {
   for (const name of unknown) console.error(`This repository has no package ${name}.`);
@@ -35,21 +33,16 @@ const project = resolve(folder);
 mkdirSync(join(project, TARBALLS), { recursive: true });
 if (!existsSync(join(project, 'package.json'))) npm(project, 'init', '--yes', '--silent');
 const ours = withDependencies(names.filter((name) => packages.has(name)));
-const workspaces = ours.map((name) => `--workspace=packages/${packages.get(name)?.directory}`);
-const packed = npm(root, 'pack', '--silent', '--pack-destination', join(project, TARBALLS), ...workspaces);
-const tarballs = packed
-  .trim()
-  .split('\n')
-  .map((file) => `./${posix.join(TARBALLS, file)}`);
+const folders = ours.flatMap((name) => packages.get(name)?.directory ?? []);
+const packed = pack(root, folders, join(project, TARBALLS));
+const tarballs = packed.map(({ filename }) => `./${posix.join(TARBALLS, filename)}`);
 npm(project, 'install', '--no-audit', '--no-fund', ...tarballs, ...names.filter((name) => !packages.has(name)));
 console.log(`${project} has ${ours.join(', ')}`);
 
-/** The packages of this repository that a project depends on. @param {string} file */
-function listedIn(file) {
-  if (!existsSync(file)) return [];
-  /** @type {Manifest} */
-  const { dependencies } = JSON.parse(readFileSync(file, 'utf8'));
-  return Object.keys(dependencies ?? {}).filter((name) => packages.has(name));
+/** The packages of this repository that a project depends on. @param {string} project */
+function listedIn(project) {
+  if (!existsSync(join(project, 'package.json'))) return [];
+  return Object.keys(manifestOf(project).dependencies ?? {}).filter((name) => packages.has(name));
 }
 
 /** The packages, and those of this repository that they need: npm finds none of them in its registry. @param {string[]} asked */
@@ -61,15 +54,4 @@ function withDependencies(asked) {
       if (packages.has(needed) && !peerDependenciesMeta?.[needed]?.optional) found.add(needed);
   }
   return [...found];
-}
-
-/** The npm that runs this script: its path, because Windows starts no `npm.cmd` without a shell. @param {string} cwd @param {string[]} args */
-function npm(cwd, ...args) {
-  const program = process.env['npm_execpath'];
-  if (!program) throw new Error('Start this with npm: npm run install-in');
-  return execFileSync(process.execPath, [program, ...args], {
-    cwd,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
 }

@@ -1,24 +1,33 @@
 // How each package manager installs the packed packages into a project.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { installed } from './binaries.mjs';
 
 /** @typedef {import('./packed.mjs').Tarballs} Tarballs */
 /**
- * `install` returns what the package manager printed, and throws it where that fails.
- * @typedef {{ install(app: string, tarballs: Tarballs): string, node(app: string, program: string): string, compiles: boolean }} Manager
+ * `install` resolves with what the package manager printed, and rejects with it where that fails. No script of a dependency runs: what one
+ * compiles or downloads says nothing about our packages.
+ * @typedef {{ install(app: string, tarballs: Tarballs): Promise<string>, node(app: string, program: string): string, compiles: boolean }} Manager
  */
+
+/** Of npm and pnpm. */
+const OPTIONS = ['--prefer-offline', '--ignore-scripts'];
 
 /** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => string} */
 const run = (command, args, cwd, env = process.env) =>
   execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
 
-/** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => string} */
-function said(command, args, cwd, env = process.env) {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd, env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
-  return stdout + stderr;
+/** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => Promise<string>} */
+async function said(command, args, cwd, env = process.env) {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(command, args, { cwd, env, maxBuffer: 2 ** 26 });
+    return stdout + stderr;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error });
+  }
 }
 
 /**
@@ -48,23 +57,24 @@ const yarnEnv = () => ({
 export const MANAGERS = {
   npm: {
     install: (app, tarballs) =>
-      said('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', ...Object.values(tarballs)], app),
+      said('npm', ['install', ...OPTIONS, '--no-audit', '--no-fund', ...Object.values(tarballs)], app),
     node: (app, program) => run(process.execPath, [program], app),
     compiles: true,
   },
   pnpm: {
-    install(app, tarballs) {
+    async install(app, tarballs) {
       dependOn(app, tarballs, (overrides) => ({ pnpm: { overrides } }));
-      return said(pnpm(), ['install', '--ignore-workspace', '--no-frozen-lockfile', '--prefer-offline'], app);
+      return said(pnpm(), ['install', ...OPTIONS, '--ignore-workspace', '--no-frozen-lockfile'], app);
     },
     node: (app, program) => run(process.execPath, [program], app),
     compiles: true,
   },
   // Plug'n'Play: there is no node_modules, and a package finds only what its manifest names.
   yarn: {
-    install(app, tarballs) {
+    async install(app, tarballs) {
       dependOn(app, tarballs, (resolutions) => ({ resolutions }));
-      writeFileSync(join(app, '.yarnrc.yml'), 'nodeLinker: pnp\nenableGlobalCache: false\n');
+      // The projects of a check share what Yarn downloads, and nothing stays after it.
+      writeFileSync(join(app, '.yarnrc.yml'), 'nodeLinker: pnp\nenableScripts: false\nglobalFolder: ../.yarn\n');
       writeFileSync(join(app, 'yarn.lock'), '');
       return said(process.execPath, [yarn(), 'install', '--no-immutable'], app, yarnEnv());
     },

@@ -1,13 +1,14 @@
 // Makes a release of every public package in a fresh clone, packs what npm would publish, and examines the tarballs: version, contents,
 // publint, are-the-types-wrong, and the links of the page.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
-import { entryPointsOf, wrongFields } from './entry-points.mjs';
+import { entryPointsOf, manifestOf, publicPackages, wrongFields } from './entry-points.mjs';
 import { cloneInto } from './fresh-clone.mjs';
+import { pack } from './packed.mjs';
 import { describePublished } from './published.mjs';
 import { setVersions } from './versions.mjs';
 
@@ -29,35 +30,28 @@ const clone = mkdtempSync(join(tmpdir(), 'ambit-clone-'));
 process.on('exit', () => rmSync(clone, { recursive: true, force: true }));
 cloneInto(clone);
 
-const folders = readdirSync('packages')
-  .map((name) => join('packages', name))
-  .filter((folder) => manifestOf(folder).private !== true);
+const folders = publicPackages('.');
 release();
+const packed = new Map(pack(clone, folders, tarballs).map((tarball) => [tarball.name, tarball]));
 for (const folder of folders) {
-  const output = execFileSync(
-    'npm',
-    ['pack', `./${folder}`, '--json', '--loglevel=error', '--pack-destination', resolve(tarballs)],
-    { cwd: clone, encoding: 'utf8' },
-  );
-  /** @type {{ filename: string, version: string, files: { path: string }[] }[]} */
-  const [packed] = JSON.parse(output);
-  if (!packed) throw new Error(`npm pack made nothing of ${folder}`);
   const manifest = manifestOf(folder);
+  const { name, version, publishConfig } = manifest;
+  const tarball = packed.get(name);
+  if (!tarball) throw new Error(`npm pack made nothing of ${name}`);
   for (const field of wrongFields(manifest))
     complain(`${folder}: '${field}' does not agree with the entry points: node scripts/entry-points.mjs writes it`);
-  const { version, publishConfig } = manifest;
-  if (packed.version === version) complain(`${folder}: no release follows ${version}`);
+  if (tarball.version === version) complain(`${folder}: no release follows ${version}`);
   if (publishConfig?.access !== 'public') complain(`${folder} would not be public`);
-  const paths = packed.files.map((file) => file.path);
+  const paths = tarball.files.map((file) => file.path);
   for (const path of [...MUST_CONTAIN, ...entriesOf(folder), ...(MUST_ALSO_CONTAIN[folder] ?? [])])
     if (!paths.includes(path)) complain(`${folder}: the tarball lacks ${path}`);
   for (const path of paths) if (!MAY_CONTAIN.test(path)) complain(`${folder}: the tarball has no use for ${path}`);
 
-  const tarball = join(tarballs, packed.filename);
-  await lint(tarball);
+  const path = join(tarballs, tarball.filename);
+  await lint(path);
   // Node requires ES modules, which these two rules do not know.
   const known = ['--ignore-rules', 'cjs-resolves-to-esm', 'false-cjs'];
-  examine('attw', [tarball, '--profile', 'strict', ...known, '--no-emoji', '--no-color']);
+  examine('attw', [path, '--profile', 'strict', ...known, '--no-emoji', '--no-color']);
   checkPage(join(clone, folder, 'README.md'));
 }
 
@@ -75,11 +69,6 @@ function checkPage(readme) {
     const [, path] = /^https:\/\/example\.org\/ambit\/blob\/HEAD\/([^#?]+)/.exec(to) ?? [];
     if (path ? !existsSync(path) : !/^(https?:|#)/.test(to)) complain(`${readme} links to ${to}`);
   }
-}
-
-/** @param {string} folder */
-function manifestOf(folder) {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
 /** The files that `exports` names. @param {string} folder @returns {string[]} */

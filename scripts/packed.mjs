@@ -1,22 +1,46 @@
 // What npm would publish, and a registry that serves it: a check installs it as users will.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
+import { manifestOf, publicPackages } from './entry-points.mjs';
 
 /** @typedef {Record<string, string>} Tarballs the paths by the names of the packages */
-/** @typedef {{ name: string, version: string, private?: boolean }} Manifest */
+/** @typedef {{ name: string, version: string, filename: string, size: number, unpackedSize: number, files: { path: string }[] }} Packed */
 
 const root = resolve(import.meta.dirname, '..');
 
-/** @returns {{ folder: string, manifest: Manifest }[]} */
-const published = () =>
-  readdirSync(join(root, 'packages'))
-    .map((name) => join(root, 'packages', name))
-    .map((folder) => ({ folder, manifest: JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) }))
-    .filter(({ manifest }) => !manifest.private);
+/**
+ * The npm that runs this script, by its path, because Windows starts no `npm.cmd` without a shell; or else the one of the PATH.
+ * @param {string} cwd
+ * @param {string[]} args
+ */
+export function npm(cwd, ...args) {
+  const path = process.env['npm_execpath'];
+  const [command, first] = path ? [process.execPath, [path]] : ['npm', []];
+  const { status, stdout } = spawnSync(command, [...first, ...args], {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  // What failed is there: the compiler, which `npm pack` runs, writes to it.
+  if (status !== 0) throw new Error(`npm ${args.join(' ')} failed:\n${stdout}`);
+  return stdout;
+}
+
+/**
+ * @param {string} repository this one, or a copy
+ * @param {readonly string[]} folders of its packages
+ * @param {string} destination of the tarballs
+ * @returns {Packed[]}
+ */
+export function pack(repository, folders, destination) {
+  const workspaces = folders.map((folder) => `--workspace=${folder}`);
+  const options = ['--json', '--silent', '--pack-destination', resolve(destination)];
+  return JSON.parse(npm(repository, 'pack', ...options, ...workspaces));
+}
 
 /**
  * Packs every public package.
@@ -24,18 +48,8 @@ const published = () =>
  * @returns {Tarballs}
  */
 export function packInto(folder) {
-  const packages = published();
-  const workspaces = packages.map(({ manifest }) => `--workspace=${manifest.name}`);
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', folder, ...workspaces], {
-    cwd: root,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  return Object.fromEntries(
-    packages.map(({ manifest: { name, version } }) => [
-      name,
-      join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`),
-    ]),
-  );
+  const packed = pack(root, publicPackages(root), folder);
+  return Object.fromEntries(packed.map(({ name, filename }) => [name, join(folder, filename)]));
 }
 
 /**
@@ -44,8 +58,12 @@ export function packInto(folder) {
  * @returns {Promise<{ url: string, close(): void }>}
  */
 export async function openRegistry(tarballs) {
-  const upstream = execFileSync('npm', ['config', 'get', 'registry'], { cwd: root, encoding: 'utf8' }).trim();
-  const packages = new Map(published().map(({ manifest }) => [manifest.name, manifest]));
+  const upstream = npm(root, 'config', 'get', 'registry').trim();
+  const packages = new Map(
+    publicPackages(root)
+      .map(manifestOf)
+      .map((manifest) => [manifest.name, manifest]),
+  );
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '/').slice(1);
     const [name = '', isTarball] = path.endsWith('.tgz') ? [path.slice(0, -'.tgz'.length), true] : [path];

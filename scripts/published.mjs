@@ -1,7 +1,8 @@
 // What a package says of its repository once it is published: `repository`, `homepage` and `bugs`, and a README whose links lead somewhere from
 // the page of the package. scripts/release.mjs does it in a copy before it packs; the repository itself does not know where it is hosted.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { basename, join, posix } from 'node:path';
+import { manifestOf, publicPackages } from './entry-points.mjs';
 
 const LINK = /(\]\(|\b(?:src|srcset|href)=")(?![a-z]+:|#)([^)\s"]+)/g;
 
@@ -12,19 +13,16 @@ const LINK = /(\]\(|\b(?:src|srcset|href)=")(?![a-z]+:|#)([^)\s"]+)/g;
  * @param {string} commit that is published
  */
 export function describePublished(root, repository, commit) {
-  for (const name of readdirSync(join(root, 'packages'))) {
-    const directory = `packages/${name}`;
-    const file = join(root, directory, 'package.json');
-    const manifest = JSON.parse(readFileSync(file, 'utf8'));
-    if (manifest.private) continue;
+  for (const folder of publicPackages(root)) {
+    const directory = `packages/${basename(folder)}`;
     const described = {
-      ...manifest,
+      ...manifestOf(folder),
       homepage: `${repository}/tree/${commit}/${directory}#readme`,
       bugs: `${repository}/issues`,
       repository: { type: 'git', url: `git+${repository}.git`, directory },
     };
-    writeFileSync(file, `${JSON.stringify(described, undefined, 2)}\n`);
-    const readme = join(root, directory, 'README.md');
+    writeFileSync(join(folder, 'package.json'), `${JSON.stringify(described, undefined, 2)}\n`);
+    const readme = join(folder, 'README.md');
     const text = readFileSync(readme, 'utf8');
     writeFileSync(readme, withAbsoluteLinks(text, directory, `${repository}/blob/${commit}`));
   }

@@ -1,17 +1,19 @@
 // What a release publishes: every public package whose version npm does not have yet, in the order of their dependencies.
 //   npm run release -- --dry-run         prints it, and changes nothing: neither here, nor on npm
 //   npm run release -- --pack <folder>   writes the tarballs, and `publish.txt` with a line for each; the workflow `release` publishes those
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { manifestOf, publicPackages } from './entry-points.mjs';
 import { cloneInto } from './fresh-clone.mjs';
+import { pack } from './packed.mjs';
 import { describePublished } from './published.mjs';
 import { pendingChanges, setVersions } from './versions.mjs';
 
-/** @typedef {{ name: string, version: string, private?: boolean, dependencies?: object, peerDependencies?: object }} Manifest */
-/** @typedef {{ name: string, filename: string, size: number, unpackedSize: number, files: { path: string }[] }} Packed */
+/** @typedef {import('./entry-points.mjs').Manifest} Manifest */
+/** @typedef {import('./packed.mjs').Packed} Packed */
 
 const { values: flags } = parseArgs({ options: { 'dry-run': { type: 'boolean' }, pack: { type: 'string' } } });
 if (Boolean(flags['dry-run']) === (flags.pack !== undefined)) {
@@ -28,8 +30,12 @@ prepare();
 
 const tarballs = resolve(flags.pack ?? join(scratch, 'tarballs'));
 mkdirSync(tarballs, { recursive: true });
-const packages = inOrder(publicPackages());
-const packed = pack(packages.map(([directory]) => directory));
+const packages = inOrder(publicPackages(clone).map((folder) => [basename(folder), manifestOf(folder)]));
+const packed = pack(
+  clone,
+  packages.map(([directory]) => `packages/${directory}`),
+  tarballs,
+);
 const onNpm = await Promise.all(packages.map(([, { name }]) => versionsOnNpm(name)));
 /** @type {string[]} */
 const lines = [];
@@ -68,13 +74,6 @@ function prepare() {
     );
 }
 
-/** @returns {[string, Manifest][]} with their folders */
-function publicPackages() {
-  return readdirSync(join(clone, 'packages'))
-    .map((folder) => /** @type {[string, Manifest]} */ ([folder, JSON.parse(read(`packages/${folder}/package.json`))]))
-    .filter(([, manifest]) => !manifest.private);
-}
-
 /** Each after those that it needs, so that nobody can install one whose dependency is missing. @param {[string, Manifest][]} unordered */
 function inOrder(unordered) {
   /** @type {[string, Manifest][]} */
@@ -100,14 +99,6 @@ async function versionsOnNpm(name) {
   const result = stdout.trim() === '' ? undefined : JSON.parse(stdout);
   if (result?.error?.code === 'E404') return [];
   return result === undefined || result.error ? undefined : [result].flat();
-}
-
-/** @param {string[]} directories @returns {Packed[]} */
-function pack(directories) {
-  const workspaces = directories.map((directory) => `--workspace=packages/${directory}`);
-  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', tarballs, ...workspaces];
-  // What failed is in the error; what `tsc` says of what it built is of no interest.
-  return JSON.parse(execFileSync('npm', args, { cwd: clone, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 /** A version before a release, such as 1.0.0-beta.1, must not be what `npm install` gives everybody. @param {string} version */

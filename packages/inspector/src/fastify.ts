@@ -26,7 +26,7 @@ export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assi
     // The package `fastify-plugin` sets these: the hooks then apply to the context that registers the plugin.
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'inspector',
-    [Symbol.for('plugin-meta')]: { name: 'inspector', fastify: '4.x || 5.x' },
+    [Symbol.for('plugin-meta')]: { name: 'inspector', fastify: '5.x' },
   },
 );
 

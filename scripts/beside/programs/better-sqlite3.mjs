@@ -1,6 +1,6 @@
 import { fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import Database from 'better-sqlite3';
-import { prove } from './transactions.mjs';
+import { prove, TABLE } from './transactions.mjs';
 
 const pool = fromBetterSqlite3(new Database(':memory:', { timeout: 0 }));
-await prove(pool, 'orders', (connection, id) => connection.query('INSERT INTO orders VALUES ($1)', [id]));
+await prove(pool, (connection, id) => connection.query(`INSERT INTO ${TABLE} VALUES ($1)`, [id]));

@@ -3,10 +3,10 @@ import { drizzleOn as drizzleOnSqlite } from '@ambit/orm/drizzle/sqlite';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import * as pgCore from 'drizzle-orm/pg-core';
 import * as sqliteCore from 'drizzle-orm/sqlite-core';
-import { postgres, prove } from './transactions.mjs';
+import { postgres, prove, TABLE } from './transactions.mjs';
 
-const onPostgres = pgCore.pgTable('beside_drizzle', { id: pgCore.varchar('id', { length: 20 }).primaryKey() });
-const onSqlite = sqliteCore.sqliteTable('beside_drizzle', { id: sqliteCore.text('id').primaryKey() });
+const onPostgres = pgCore.pgTable(TABLE, { id: pgCore.varchar('id', { length: 20 }).primaryKey() });
+const onSqlite = sqliteCore.sqliteTable(TABLE, { id: sqliteCore.text('id').primaryKey() });
 
 for (const [on, table, pool] of [
   [drizzleOn, onPostgres, await postgres()],
@@ -14,7 +14,6 @@ for (const [on, table, pool] of [
 ]) {
   await prove(
     pool,
-    'beside_drizzle',
     (connection, id) => on(connection).insert(table).values({ id }),
     (connection, id) =>
       on(connection).transaction(async (inner) => {

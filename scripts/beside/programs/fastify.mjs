@@ -1,11 +1,11 @@
 import { containerPlugin, requireTransactionScope, transactionPlugin } from '@ambit/fastify';
-import { inspector } from '@ambit/inspector/fastify';
+import { inspectorPlugin } from '@ambit/inspector/fastify';
 import { fastify } from 'fastify';
 import { application, proveHost, storeOrder } from './hosts.mjs';
 
 const container = await application();
 const server = fastify();
-await server.register(inspector, { container, enabled: true });
+await server.register(inspectorPlugin, { container, enabled: true });
 await server.register(containerPlugin, { container });
 await server.register(transactionPlugin);
 server.post('/orders/:id', { config: { transaction: true } }, async (request, reply) => {

@@ -1,6 +1,6 @@
 import { knexOn } from '@ambit/orm/knex';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { postgres, prove } from './transactions.mjs';
+import { postgres, prove, TABLE } from './transactions.mjs';
 
 for (const [client, pool] of /** @type {const} */ ([
   ['pg', await postgres()],
@@ -8,11 +8,10 @@ for (const [client, pool] of /** @type {const} */ ([
 ])) {
   await prove(
     pool,
-    'beside_knex',
-    (connection, id) => knexOn(connection, { client })('beside_knex').insert({ id }),
+    (connection, id) => knexOn(connection, { client })(TABLE).insert({ id }),
     (connection, id) =>
       knexOn(connection, { client }).transaction(async (inner) => {
-        await inner('beside_knex').insert({ id });
+        await inner(TABLE).insert({ id });
         throw new Error('undo');
       }),
   );

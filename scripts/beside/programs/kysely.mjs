@@ -1,15 +1,14 @@
 import { kyselyOn } from '@ambit/orm/kysely';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { postgres, prove } from './transactions.mjs';
+import { postgres, prove, TABLE } from './transactions.mjs';
 
 for (const [dialect, pool] of /** @type {const} */ ([
   ['postgres', await postgres()],
   ['sqlite', createSqlitePool({ path: ':memory:' })],
 ])) {
-  const insert = (db, id) => db.insertInto('beside_kysely').values({ id }).execute();
+  const insert = (db, id) => db.insertInto(TABLE).values({ id }).execute();
   await prove(
     pool,
-    'beside_kysely',
     (connection, id) => insert(kyselyOn(connection, { dialect }), id),
     (connection, id) =>
       kyselyOn(connection, { dialect })

@@ -1,11 +1,11 @@
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { EntitySchema, MikroORM } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
-import { postgres, prove } from './transactions.mjs';
+import { postgres, prove, TABLE } from './transactions.mjs';
 
 const Order = new EntitySchema({
   name: 'Order',
-  tableName: 'beside_mikro_orm',
+  tableName: TABLE,
   properties: { id: { type: 'string', primary: true } },
 });
 const pool = await postgres();
@@ -21,7 +21,6 @@ let orm = MikroORM.initSync?.(options) ?? new MikroORM(options);
 if (!orm.em) orm = await MikroORM.init(options, false);
 await prove(
   pool,
-  'beside_mikro_orm',
   async (connection, id) => {
     const em = mikroOrmOn(connection, orm);
     em.create(Order, { id });

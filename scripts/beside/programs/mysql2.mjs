@@ -1,6 +1,6 @@
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import mysql from 'mysql2/promise.js';
-import { mysqlUrl, prove } from './transactions.mjs';
+import { mysqlUrl, prove, TABLE } from './transactions.mjs';
 
 const { hostname: host, port, username: user, password } = new URL(mysqlUrl);
 const settings = { host, port: Number(port || 3306), user, password };
@@ -8,4 +8,4 @@ const setup = await mysql.createConnection(settings);
 await setup.query('CREATE DATABASE IF NOT EXISTS ambit_beside');
 await setup.end();
 const pool = fromMysql2Pool(mysql.createPool({ ...settings, database: 'ambit_beside' }));
-await prove(pool, 'beside_mysql2', (connection, id) => connection.query('INSERT INTO beside_mysql2 VALUES ($1)', [id]));
+await prove(pool, (connection, id) => connection.query(`INSERT INTO ${TABLE} VALUES ($1)`, [id]));

@@ -2,8 +2,8 @@
 // Our own pool over `pg`, and a `Pool` that the application has.
 import { fromPgPool } from '@ambit/drivers/pg';
 import pg from 'pg';
-import { databaseUrl, postgres, prove } from './transactions.mjs';
+import { databaseUrl, postgres, prove, TABLE } from './transactions.mjs';
 
-const store = (connection, id) => connection.query('INSERT INTO beside_pg VALUES ($1)', [id]);
-await prove(await postgres(), 'beside_pg', store);
-await prove(fromPgPool(new pg.Pool({ connectionString: databaseUrl })), 'beside_pg', store);
+const store = (connection, id) => connection.query(`INSERT INTO ${TABLE} VALUES ($1)`, [id]);
+await prove(await postgres(), store);
+await prove(fromPgPool(new pg.Pool({ connectionString: databaseUrl })), store);

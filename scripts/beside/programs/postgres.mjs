@@ -1,8 +1,6 @@
 import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import postgresJs from 'postgres';
-import { databaseUrl, prove } from './transactions.mjs';
+import { databaseUrl, prove, TABLE } from './transactions.mjs';
 
 const pool = fromPostgresJs(postgresJs(databaseUrl, { onnotice: () => undefined }));
-await prove(pool, 'beside_postgres_js', (connection, id) =>
-  connection.query('INSERT INTO beside_postgres_js VALUES ($1)', [id]),
-);
+await prove(pool, (connection, id) => connection.query(`INSERT INTO ${TABLE} VALUES ($1)`, [id]));

@@ -4,6 +4,8 @@ import { Container, Registration, singleton } from '@ambit/container';
 import { runInTransaction } from '@ambit/transaction';
 
 export const databaseUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
+/** A table of its own for each program: several run at the same time. */
+export const TABLE = `beside_${process.pid}`;
 export const mysqlUrl = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306';
 
 /** Its driver is loaded only where it is installed. */
@@ -13,13 +15,12 @@ export async function postgres() {
 }
 
 /**
- * `store` adds a row to `table`; `nested`, where the library has nested transactions, runs one that fails and is undone alone.
+ * `store` adds a row to `TABLE`, which has the column `id`; `nested`, where the library has nested transactions, runs one that fails and is undone alone.
  * @param {import('@ambit/transaction').IDatabasePool} pool it is closed in the end
- * @param {string} table with the column `id`; it is created and dropped
  * @param {(connection: import('@ambit/transaction').IConnection, id: string) => PromiseLike<unknown>} store
  * @param {(connection: import('@ambit/transaction').IConnection, id: string) => PromiseLike<unknown>} [nested]
  */
-export async function prove(pool, table, store, nested) {
+export async function prove(pool, store, nested) {
   const app = new Container();
   app.addRegistration(
     Registration.fromFactory(() => pool)
@@ -28,8 +29,8 @@ export async function prove(pool, table, store, nested) {
   );
   /** @param {(connection: import('@ambit/transaction').IConnection) => PromiseLike<unknown>} work */
   const transaction = (work) => runInTransaction(app, async (scope) => work(scope.resolve('IConnection')));
-  await pool.query(`DROP TABLE IF EXISTS ${table}`);
-  await pool.query(`CREATE TABLE ${table} (id VARCHAR(20) PRIMARY KEY)`);
+  await pool.query(`DROP TABLE IF EXISTS ${TABLE}`);
+  await pool.query(`CREATE TABLE ${TABLE} (id VARCHAR(20) PRIMARY KEY)`);
   try {
     await transaction((connection) => store(connection, 'committed'));
     const undone = transaction(async (connection) => {
@@ -42,13 +43,13 @@ export async function prove(pool, table, store, nested) {
         await store(connection, 'outer');
         await assert.rejects(async () => nested(connection, 'inner'), /undo/);
       });
-    const rows = await pool.query(`SELECT id FROM ${table} ORDER BY id`);
+    const rows = await pool.query(`SELECT id FROM ${TABLE} ORDER BY id`);
     assert.deepEqual(
       rows.map(({ id }) => id),
       nested ? ['committed', 'outer'] : ['committed'],
     );
   } finally {
-    await pool.query(`DROP TABLE ${table}`);
+    await pool.query(`DROP TABLE ${TABLE}`);
     await app.dispose();
   }
 }

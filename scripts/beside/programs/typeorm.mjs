@@ -1,9 +1,9 @@
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import typeorm from 'typeorm';
-import { postgres, prove } from './transactions.mjs';
+import { postgres, prove, TABLE } from './transactions.mjs';
 
 const Order = new typeorm.EntitySchema({
-  name: 'beside_typeorm',
+  name: TABLE,
   columns: { id: { type: 'varchar', primary: true } },
 });
 const pool = await postgres();
@@ -14,7 +14,6 @@ const dataSource = typeorm.DataSource
   : await typeorm.createConnection(options);
 await prove(
   pool,
-  'beside_typeorm',
   (connection, id) => typeormOn(connection, dataSource).save(Order, { id }),
   (connection, id) =>
     typeormOn(connection, dataSource).transaction(async (inner) => {
