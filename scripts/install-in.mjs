@@ -39,10 +39,10 @@ const tarballs = packed.map(({ filename }) => `./${posix.join(TARBALLS, filename
 npm(project, 'install', '--no-audit', '--no-fund', ...tarballs, ...names.filter((name) => !packages.has(name)));
 console.log(`${project} has ${ours.join(', ')}`);
 
-/** The packages of this repository that a project depends on. @param {string} project */
-function listedIn(project) {
+/** The packages of this repository that the project of a folder depends on. @param {string} at */
+function listedIn(at) {
   if (!existsSync(join(project, 'package.json'))) return [];
-  return Object.keys(manifestOf(project).dependencies ?? {}).filter((name) => packages.has(name));
+  return Object.keys(manifestOf(at).dependencies ?? {}).filter((name) => packages.has(name));
 }
 
 /** The packages, and those of this repository that they need: npm finds none of them in its registry. @param {string[]} asked */
