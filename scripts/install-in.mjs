@@ -41,7 +41,7 @@ console.log(`${project} has ${ours.join(', ')}`);
 
 /** The packages of this repository that the project of a folder depends on. @param {string} at */
 function listedIn(at) {
-  if (!existsSync(join(project, 'package.json'))) return [];
+  if (!existsSync(join(at, 'package.json'))) return [];
   return Object.keys(manifestOf(at).dependencies ?? {}).filter((name) => packages.has(name));
 }
 
