@@ -19,7 +19,6 @@ for (const name of [
   'orm',
   'drivers',
   'outbox',
-  'host',
   'http',
   'express',
   'fastify',
