@@ -104,7 +104,7 @@ const PAIRS = [
     'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
-  ['files-per-request', 'integrations prisma'],
+  ['files-per-request beside', 'integrations prisma'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 
 const { values: flags, positionals } = parseArgs({
