@@ -229,7 +229,7 @@ function isKnownBefore(error: unknown): boolean {
  * import type { IContainer } from '@ambit/container';
  * import { transactionScopeOf } from '@ambit/http/host';
  *
- * const requireTransactionScope = (request: { transactionScope?: IContainer }): IContainer =>
+ * const scopeOf = (request: { transactionScope?: IContainer }): IContainer =>
  *   transactionScopeOf(request, 'use myTransaction() on the route');
  * ```
  */
