@@ -190,11 +190,12 @@ function textOf(row) {
 
 /** By library, and the newest first as in lines.mjs. @param {readonly Row[]} rows */
 function write(rows) {
-  const libraries = Object.keys(LIBRARIES).map((library) => `\`${library}\``);
-  const versions = PROJECTS.flatMap(({ lines }) => lines.map(({ version }) => version));
+  const lines = PROJECTS.flatMap((project) => project.lines);
+  const order = Object.keys(LIBRARIES).flatMap((name) =>
+    lines.filter(({ library }) => library === name).map(({ version }) => `\`${name}\` ${version}`),
+  );
   /** @param {Row} row */
-  const place = ({ library = '', version = '' }) =>
-    libraries.indexOf(library) * versions.length + versions.indexOf(version);
+  const place = ({ library, version }) => order.indexOf(`${library} ${version}`);
   const sorted = rows.toSorted((one, other) => place(one) - place(other));
   const table = [`| ${COLUMNS.join(' | ')} |`, `|${' --- |'.repeat(COLUMNS.length)}`, ...sorted.map(textOf)];
   writeFileSync(

@@ -25,40 +25,34 @@ describe.each(HOST_VARIANTS)('while clients pipeline orders on SQLite, with %s',
     return clients;
   }
 
-  test(
-    `another client waits at most ${MOST_MS} ms, or a quarter of the flood, and all get their responses`,
-    { timeout: 300_000 },
-    async () => {
-      await using database = await sqlite.open();
-      await using service = new ServiceProcess({ ...database.env, HOST_VARIANT: variant });
-      const port = await service.port();
-      const clients = await flood(service, ORDERS);
-      const state = { isOver: false };
-      const responses = Promise.all(
-        clients.map(async (client) => {
-          const statuses = new Set<number>();
-          for (let order = 0; order < ORDERS; order += 1) statuses.add((await client.response(120_000)).status);
-          client.leave();
-          return [...statuses];
-        }),
-      ).finally(() => (state.isOver = true));
-      const since = performance.now();
-      let longest = 0;
-      let probes = 0;
-      do {
-        const started = performance.now();
-        const client = await RawClient.connect(port);
-        expect((await client.request({ path: '/health/live' })).status).toBe(200);
+  test(`another client waits at most ${MOST_MS} ms, and all get their responses`, { timeout: 300_000 }, async () => {
+    await using database = await sqlite.open();
+    await using service = new ServiceProcess({ ...database.env, HOST_VARIANT: variant });
+    const port = await service.port();
+    const clients = await flood(service, ORDERS);
+    const state = { isOver: false };
+    const responses = Promise.all(
+      clients.map(async (client) => {
+        const statuses = new Set<number>();
+        for (let order = 0; order < ORDERS; order += 1) statuses.add((await client.response(120_000)).status);
         client.leave();
-        longest = Math.max(longest, performance.now() - started);
-        probes += 1;
-      } while (!state.isOver);
-      expect(await responses).toEqual(clients.map(() => [201]));
-      expect(probes).toBeGreaterThan(5);
-      // A machine with other work takes longer for the flood, too.
-      expect(longest).toBeLessThan(Math.max(MOST_MS, (performance.now() - since) / 4));
-    },
-  );
+        return [...statuses];
+      }),
+    ).finally(() => (state.isOver = true));
+    let longest = 0;
+    let probes = 0;
+    do {
+      const started = performance.now();
+      const client = await RawClient.connect(port);
+      expect((await client.request({ path: '/health/live' })).status).toBe(200);
+      client.leave();
+      longest = Math.max(longest, performance.now() - started);
+      probes += 1;
+    } while (!state.isOver);
+    expect(await responses).toEqual(clients.map(() => [201]));
+    expect(probes).toBeGreaterThan(5);
+    expect(longest).toBeLessThan(MOST_MS);
+  });
 
   test('SIGTERM keeps its limit, and the exit code is 0', { timeout: 300_000 }, async () => {
     await using database = await sqlite.open();

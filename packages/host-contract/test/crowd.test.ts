@@ -87,7 +87,7 @@ class Crowd {
   async #readResponses(client: RawClient, ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       // A handler that never responds is left after a while.
-      const response = await client.response(400).catch(() => undefined);
+      const response = await client.response(2000).catch(() => undefined);
       if (!response) return;
       if (response.status === 201) this.acknowledged.push(id);
       else if (!response.text.includes('AMBIT_TX_OUTCOME_UNKNOWN')) this.refused.push(id);
@@ -108,7 +108,7 @@ describe.each(hosts)('many unruly clients and a database that fails at random, o
     expect(crowd.pool.violations).toEqual([]);
     expect(crowd.acknowledged.filter((id) => !stored.has(id))).toEqual([]);
     expect(crowd.refused.filter((id) => stored.has(id))).toEqual([]);
-    expect(crowd.acknowledged.length).toBeGreaterThan(5);
+    expect(crowd.acknowledged.length).toBeGreaterThan(20);
     expect(crowd.refused.length).toBeGreaterThan(5);
   });
 });
