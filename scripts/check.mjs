@@ -40,6 +40,7 @@ const STEPS = {
   'quick-start': 'node scripts/quick-start.mjs',
   tutorial: 'node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs',
   create: 'scripts/ensure-postgres.sh && node scripts/create.mjs',
+  'create-all': 'scripts/ensure-postgres.sh && node scripts/create.mjs --all',
   layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
   words: 'node scripts/words.mjs',
   api: 'node scripts/api-docs.mjs',
@@ -89,7 +90,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
-  'plans images rollouts all-pages matrix package-managers beside-all node-22 node-24 all-26'
+  'plans images rollouts all-pages matrix package-managers beside-all create-all node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */
