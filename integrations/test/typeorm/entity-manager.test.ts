@@ -135,4 +135,13 @@ describe('TypeORM on the connection of a transaction', () => {
     expect(create).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
     connection.release();
   });
+
+  it('preloads rows that the transaction has written', async () => {
+    await inTransaction(async (manager) => {
+      await manager.insert(AuthorEntity, ADA);
+      expect(await manager.preload(AuthorEntity, { id: 1, name: 'Countess' })).toEqual({ id: 1, name: 'Countess' });
+      expect(await manager.getRepository(AuthorEntity).preload({ id: 2 })).toBeUndefined();
+    });
+    await expect.poll(() => heard).toContain('after commit, others see 1');
+  });
 });

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../src/core/clock.js';
 
@@ -103,5 +103,17 @@ describe('timers of one length, on one timer', () => {
     await after(10);
     cancelTimer();
     expect(calls).toEqual([]);
+  });
+
+  test('are no open handle to what looks for those, as Jest does', async () => {
+    const open: string[] = [];
+    const init = (_id: number, type: string, _trigger: number, resource: object): void => {
+      if (type === 'ambit.timer' && !('hasRef' in resource)) open.push(type);
+    };
+    const hook = createHook({ init }).enable();
+    vi.resetModules();
+    await import('../src/core/clock.js');
+    hook.disable();
+    expect(open).toEqual([]);
   });
 });

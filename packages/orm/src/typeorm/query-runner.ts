@@ -38,7 +38,13 @@ export function queryRunnerIn(transaction: Transaction, dataSource: DataSource):
     stream: async (sql, params, onEnd, onError) => listen(client.stream(sql, params), onEnd, onError) as ReadStream,
   };
   Object.assign(runner, replacements);
-  Object.assign(runner.manager, { transaction: transactionMethod(transaction, runner.manager) });
+  const { manager } = runner;
+  const preload = Reflect.get(manager, 'preload');
+  const methods: Partial<EntityManager> = {
+    transaction: transactionMethod(transaction, manager),
+    preload: ((...args) => preload.apply(preloading(manager, dataSource), args)) as typeof preload,
+  };
+  Object.assign(manager, methods);
   if (dataSource.subscribers.length > 0) announceOutcome(transaction, runner);
   return runner;
 }
@@ -47,6 +53,13 @@ function listen(stream: Readable, onEnd: unknown, onError: unknown): Readable {
   if (onEnd) stream.on('end', onEnd as () => void);
   if (onError) stream.on('error', onError as () => void);
   return stream;
+}
+
+/** The manager for its own `preload()`, which asks the manager of the `DataSource`: that reads outside of the transaction. */
+function preloading(manager: EntityManager, dataSource: DataSource): EntityManager {
+  const value = Object.create(dataSource, { manager: { value: manager } });
+  // TypeORM 0.3 and 1 name it differently.
+  return Object.create(manager, { connection: { value }, dataSource: { value } });
 }
 
 /** `manager.transaction()`: TypeORM's own would let statements from outside of the nested transaction into it. */

@@ -29,8 +29,15 @@ export interface Clock {
 /** Node's own, also while a test replaces the clock: timers shared with the test would stop afterwards. */
 const now = performance.now.bind(performance);
 
+/** What looks for open handles, as `jest --detectOpenHandles` does, asks whether it keeps the process alive. */
+class Context extends AsyncResource {
+  hasRef(): boolean {
+    return false;
+  }
+}
+
 /** A timer is shared by requests, so its callbacks must not run in the async context of the first of them. */
-const outside = new AsyncResource('ambit.timer');
+const outside = new Context('ambit.timer');
 
 /** Node fires longer timers at once. */
 export const LONGEST_MS = 2 ** 31 - 1;
