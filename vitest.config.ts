@@ -32,7 +32,8 @@ const TESTS = '{packages/*,service,examples,examples/conduit,scripts}/test/**/*'
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.
  */
-const MORE_HOSTS = 'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,node}.isolated}.test.ts';
+const MORE_HOSTS =
+  'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,nest-express,nest-fastify,node}.isolated}.test.ts';
 const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
