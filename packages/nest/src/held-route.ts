@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
@@ -20,8 +21,8 @@ const host = RequestHost.withoutScopes('@Transactional()');
 interface Platform {
   readonly request: ScopedRequest;
   readonly response: ServerResponse;
-  /** The response as the platform knows it, which may have headers of its own. */
-  readonly headers: { removeHeader(name: string): unknown };
+  /** The reply of Fastify, which has headers of its own. */
+  readonly reply: { removeHeader(name: string): unknown } | undefined;
   /** Calls the exception filters of the application, where the router no longer waits for the handler. */
   readonly passOn: (error: unknown) => void;
   /** Reports what no response can carry. */
@@ -90,9 +91,11 @@ export class HeldRoute {
   reply(send: () => unknown, body: unknown): unknown {
     if (!this.#isReplying) return send();
     this.#isReplying = false;
-    if (body instanceof StreamableFile) body.getStream().once('error', (error) => this.#held.fail(error));
+    const stream = body instanceof StreamableFile ? body.getStream() : undefined;
+    // Nest responds to it with 400.
+    stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
-      this.#reject = reject;
+      this.#reject = (error) => afterClose(stream, () => reject(error));
       try {
         const sent = send();
         const done = (): void => resolve(sent);
@@ -133,9 +136,17 @@ export class HeldRoute {
     this.#reject = undefined;
     this.#isReplying = false;
     this.#held.isHandlingError = true;
-    clearRepresentation(this.#platform.headers);
+    const { reply } = this.#platform;
+    if (reply) clearRepresentation(reply);
     respond(error);
   }
+}
+
+/** Fastify closes the connection of a response that leaves when the stream of another one closes, which it still listens to. */
+function afterClose(stream: Readable | undefined, act: () => void): void {
+  if (!stream || stream.closed) return act();
+  stream.once('close', act);
+  stream.destroy();
 }
 
 /** For all responses of an application: those of routes without a transaction are sent as they are. */

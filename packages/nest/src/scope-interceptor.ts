@@ -2,14 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IContainer, runInScope } from '@ambit/container';
 import { inScope } from '@ambit/container/work';
 import type { ScopedRequest } from '@ambit/http';
-import { ActiveRequest, invalidOption, type ParentScope, type Reporter } from '@ambit/http/host';
+import { ActiveRequest, invalidOption, isDisconnect, type ParentScope, type Reporter } from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction/host';
 import { runInTransaction, type RunOptions } from '@ambit/transaction';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { from, lastValueFrom, Observable, type Subscriber, toArray } from 'rxjs';
+import { from, lastValueFrom, NEVER, Observable, type Subscriber, toArray } from 'rxjs';
 import { HeldRoute } from './held-route.js';
 import { rawOf } from './nest-internals.js';
 import { beginsFor, type Prepare, prepareHandler, transactionalOptionsOf } from './transactional.js';
+
+/** What is used of a reply of Fastify. */
+interface FastifyReply {
+  removeHeader(name: string): unknown;
+  send(payload: unknown): void;
+}
 
 /** Where its scopes are opened, and who is notified of what no response carries. */
 interface Settings {
@@ -56,16 +62,20 @@ export class ScopeInterceptor implements NestInterceptor {
     const request = rawOf(ofRequest) as ScopedRequest;
     const response = rawOf(ofResponse) as ServerResponse;
     const handler = context.getHandler();
-    const route = await HeldRoute.begin(
+    const beginning = HeldRoute.begin(
       {
         request,
         response,
-        headers: ofResponse as ServerResponse,
-        passOn: goOn ?? ((error) => (ofResponse as { send(error: unknown): void }).send(error)),
+        reply: ofResponse === response ? undefined : (ofResponse as FastifyReply),
+        // Fastify has no `next`: its error handler is called with an error that is sent.
+        passOn: goOn ?? ((error) => (ofResponse as FastifyReply).send(error)),
         onSecondResponse: transactionalOptionsOf(handler)?.onSecondResponse ?? this.#settings.onSecondResponse,
       },
       this.#prepare(handler)(request),
     );
+    const route = await beginning.catch(unlessDisconnected);
+    // Nobody waits for a response.
+    if (!route) return NEVER;
     beginsFor(handler, route.scope);
     return from(route.run(() => lastValueFrom(next.handle())));
   }
@@ -94,6 +104,10 @@ export class ScopeInterceptor implements NestInterceptor {
       );
     });
   }
+}
+
+function unlessDisconnected(error: unknown): undefined {
+  if (!isDisconnect(error)) throw error;
 }
 
 interface Receiver {
