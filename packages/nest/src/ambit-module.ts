@@ -107,9 +107,9 @@ export class AmbitModule implements NestModule, OnModuleInit, BeforeApplicationS
     // Before those of other modules and of the application: interceptors are called in this order, and filters are looked for in the reverse.
     config.addGlobalInterceptor(new ScopeInterceptor({ container, tags, onDisposeError, onSecondResponse }));
     config.addGlobalFilter(new ErrorFilter(() => adapterHost.httpAdapter));
-    // In a test the adapter comes later, and Nest 10 does not say when.
-    if (adapterHost.httpAdapter) this.#attach();
-    else adapterHost.init$?.subscribe(() => this.#attach());
+    this.#attach();
+    // In a test the adapter comes later; Nest 10 does not say when.
+    adapterHost.init$?.subscribe(() => this.#attach());
   }
 
   /**
@@ -179,9 +179,9 @@ export class AmbitModule implements NestModule, OnModuleInit, BeforeApplicationS
 
   /** Before every other middleware, also those of the application. */
   #attach(): void {
-    if (this.#isAttached) return;
+    const adapter = this.#adapterHost.httpAdapter as HttpServer | undefined;
+    if (this.#isAttached || !adapter) return;
     this.#isAttached = true;
-    const adapter = this.#adapterHost.httpAdapter as HttpServer;
     observeReplies(adapter, replyingInTransactions);
     adapter.use((req: ScopedRequest, res: ServerResponse, next: (error?: unknown) => void) => {
       const request = new ConnectedRequest(req, res, this.#host);

@@ -95,12 +95,13 @@ export class HeldRoute {
     // Nest responds to it with 400.
     stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
-      this.#reject = (error) => afterClose(stream, () => reject(error));
+      const fail: (error: unknown) => void = reject;
+      this.#reject = (error) => afterClose(stream, () => fail(error));
       try {
         const sent = send();
-        const done = (): void => resolve(sent);
-        void this.#released.then(done);
-        this.#platform.response.once('close', done);
+        const settle = (): void => resolve(sent);
+        void this.#released.then(settle);
+        this.#platform.response.once('close', settle);
       } catch (error) {
         this.#fail(error, reject);
       }

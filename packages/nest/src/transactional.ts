@@ -109,12 +109,12 @@ export function connectionOf(method: object, owner: string): string | undefined 
       `${where}: its events are sent while it runs, and not after COMMIT. Write in a method of a provider`,
     );
   const isOfRequest = kind === 'http';
-  const [wrong] = (isOfRequest ? OF_RUNS : OF_RESPONSES).filter((name) => options[name] !== undefined);
+  const wrong = (isOfRequest ? OF_RUNS : OF_RESPONSES).find((name) => options[name] !== undefined);
   const what = isOfRequest ? 'a handler of HTTP requests' : 'a method that responds to no HTTP request';
   if (wrong) throw invalidOption(`${where} has the option ${wrong}, which ${what} has not`);
   checkFunctions(options, 'onSecondResponse');
   if (isOfRequest) prepareHandler(method);
-  else TransactionSettings.of(options as RunOptions);
+  else TransactionSettings.of(options);
   return options.connection ?? 'IConnection';
 }
 

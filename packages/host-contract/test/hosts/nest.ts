@@ -104,7 +104,8 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     test: /an error with \{ status(Code)?: 418 \} is responded to with that/,
-    because: 'Nest responds with 500 to what is no HttpException; packages/nest tests those',
+    because:
+      'Nest responds with 500 to what is no HttpException; packages/nest tests that its transaction is rolled back',
   },
   {
     test: /Nest on Fastify.*that has begun before the transaction is closed after a second/,
@@ -138,7 +139,7 @@ async function start(
     limits,
     before,
     onError,
-    scopeOptions: { parent, current: _, ...scopeOptions } = {},
+    scopeOptions: { parent, ...scopeOptions } = {},
   }: AppDescription,
 ): Promise<RunningHost> {
   class AppModule {}
@@ -206,7 +207,7 @@ function controllerOf(route: Route, platform: Platform, returns: boolean): new (
   class RouteController {
     async handle(request: object, response: object, next: (error: unknown) => void): Promise<unknown> {
       const raw = rawOf(request as OnPlatform<IncomingMessage>) as unknown as Scoped;
-      const res = rawOf(response as OnPlatform<ServerResponse>) as ServerResponse;
+      const res = rawOf(response as OnPlatform<ServerResponse>);
       route.wrap?.behind?.(res);
       let failure: { readonly error: unknown } | undefined;
       let hasResponded = false;
@@ -252,7 +253,7 @@ function controllerOf(route: Route, platform: Platform, returns: boolean): new (
   Req()(prototype, 'handle', 0);
   (returns ? Res({ passthrough: true }) : Res())(prototype, 'handle', 1);
   if (!returns) Next()(prototype, 'handle', 2);
-  if (route.transaction) decorate(Transactional(route.transaction) as MethodDecorator);
+  if (route.transaction) decorate(Transactional(route.transaction));
   decorate(route.method === 'GET' ? Get(route.path) : Post(route.path));
   decorate(HttpCode(200));
   if (route.wrap?.before) decorate(UseGuards(guardOf(route.wrap.before)));
@@ -264,7 +265,7 @@ function controllerOf(route: Route, platform: Platform, returns: boolean): new (
 function guardOf(wrap: (res: ServerResponse) => void): CanActivate {
   return {
     canActivate: (context: ExecutionContext) => {
-      wrap(rawOf(context.getArgByIndex<OnPlatform<ServerResponse>>(1)) as ServerResponse);
+      wrap(rawOf(context.getArgByIndex<OnPlatform<ServerResponse>>(1)));
       return true;
     },
   };
