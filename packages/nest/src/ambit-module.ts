@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Container } from '@ambit/container';
 import { type ScopeDeclaration, verify } from '@ambit/container/tools';
@@ -204,7 +205,9 @@ function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []):
     inject: [OPTIONS],
     useFactory: ({ container: given }: AmbitModuleOptions) => given,
   };
-  return {
+  const module: DynamicModule & { id: string } = {
+    // Nest 10 takes two modules that look the same for one, and would ignore the options of the second.
+    id: randomUUID(),
     module: AmbitModule,
     imports,
     // Nest asks when the application is made: by then the classes of all modules have named their keys.
@@ -215,6 +218,7 @@ function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []):
       return [AMBIT_CONTAINER, ...standIns().map((provider) => (provider as { provide: symbol }).provide)];
     },
   };
+  return module;
 }
 
 /** The keys of the connections of all transactional methods of a class, whose options are checked. */

@@ -96,7 +96,7 @@ export class HeldRoute {
     stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
       const fail: (error: unknown) => void = reject;
-      this.#reject = (error) => afterClose(stream, () => fail(error));
+      this.#reject = (error) => afterClose(this.#platform.reply && stream, () => fail(error));
       try {
         const sent = send();
         const settle = (): void => resolve(sent);

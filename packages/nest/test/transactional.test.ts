@@ -326,8 +326,9 @@ describe.each(PLATFORMS)('@Transactional() on $platform', ({ adapter }) => {
   });
 
   it('rolls back a file that fails before its first byte', async () => {
-    const { status } = await send('POST', '/orders/file/fails');
-    expect(status).toBeGreaterThanOrEqual(400);
+    // Nest 10 closes the connection on Express.
+    const response = await send('POST', '/orders/file/fails').catch(() => ({ status: 500 }));
+    expect(response.status).toBeGreaterThanOrEqual(400);
     expect(await stored()).toEqual([]);
   });
 
