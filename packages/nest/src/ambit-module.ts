@@ -53,7 +53,7 @@ export interface AmbitModuleAsyncOptions
   extends Pick<ModuleMetadata, 'imports'>, Pick<FactoryProvider<AmbitModuleOptions>, 'inject' | 'useFactory'> {}
 
 /** The token of the application container, to inject it into a provider, or to override it in a test. */
-export const AMBIT_CONTAINER: unique symbol = Symbol('AMBIT_CONTAINER');
+export const AMBIT_CONTAINER: unique symbol = Symbol('the container of AmbitModule');
 
 const OPTIONS = Symbol('the options of AmbitModule.forRoot()');
 
