@@ -53,7 +53,7 @@ export interface AmbitModuleAsyncOptions
   extends Pick<ModuleMetadata, 'imports'>, Pick<FactoryProvider<AmbitModuleOptions>, 'inject' | 'useFactory'> {}
 
 /** The token of the application container, to inject it into a provider, or to override it in a test. */
-export const AMBIT_CONTAINER: unique symbol = Symbol('the container of AmbitModule');
+export const APPLICATION_CONTAINER: unique symbol = Symbol('the container of AmbitModule');
 
 const OPTIONS = Symbol('the options of AmbitModule.forRoot()');
 
@@ -196,12 +196,18 @@ export class AmbitModule implements NestModule, OnModuleInit, BeforeApplicationS
 
 Module({})(AmbitModule);
 Global()(AmbitModule);
-for (const [index, token] of [OPTIONS, AMBIT_CONTAINER, HttpAdapterHost, ApplicationConfig, ModulesContainer].entries())
+for (const [index, token] of [
+  OPTIONS,
+  APPLICATION_CONTAINER,
+  HttpAdapterHost,
+  ApplicationConfig,
+  ModulesContainer,
+].entries())
   Inject(token)(AmbitModule, undefined, index);
 
 function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []): DynamicModule {
   const container: Provider = {
-    provide: AMBIT_CONTAINER,
+    provide: APPLICATION_CONTAINER,
     inject: [OPTIONS],
     useFactory: ({ container: given }: AmbitModuleOptions) => given,
   };
@@ -215,7 +221,7 @@ function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []):
       return [options, container, ...standIns()];
     },
     get exports() {
-      return [AMBIT_CONTAINER, ...standIns().map((provider) => (provider as { provide: symbol }).provide)];
+      return [APPLICATION_CONTAINER, ...standIns().map((provider) => (provider as { provide: symbol }).provide)];
     },
   };
   return module;

@@ -1,5 +1,5 @@
 import { hasTag, Registration, runInScope, scope, singleton } from '@ambit/container';
-import { AMBIT_CONTAINER, AmbitModule, InjectScoped } from '@ambit/nest';
+import { APPLICATION_CONTAINER, AmbitModule, InjectScoped } from '@ambit/nest';
 import type { DatabasePool } from '@ambit/transaction';
 import {
   Controller,
@@ -77,7 +77,7 @@ Reflect.defineMetadata('design:paramtypes', [PerRequest], PerRequestController);
 @Injectable()
 class Job {
   constructor(
-    @Inject(AMBIT_CONTAINER) readonly container: unknown,
+    @Inject(APPLICATION_CONTAINER) readonly container: unknown,
     @InjectScoped('ICounter') readonly counter: Counter,
   ) {}
 }

@@ -1,4 +1,4 @@
-import { AMBIT_CONTAINER, InjectScoped, Transactional } from '@ambit/nest';
+import { APPLICATION_CONTAINER, InjectScoped, Transactional } from '@ambit/nest';
 import type { DatabasePool, IConnection } from '@ambit/transaction';
 import { type Sandbox, sandbox } from '@ambit/transaction/testing';
 import { Controller, type INestApplication, Param, Post } from '@nestjs/common';
@@ -30,7 +30,7 @@ describe.each(PLATFORMS)('Test.createTestingModule() on $platform', ({ adapter }
   it('runs the application in a sandbox, in place of its own container', async () => {
     const root = rootModule({ container: containerWith(pool) }, { controllers: [Orders] });
     const testing = Test.createTestingModule({ imports: [root] })
-      .overrideProvider(AMBIT_CONTAINER)
+      .overrideProvider(APPLICATION_CONTAINER)
       .useValue(containerWith(box));
     app = (await testing.compile()).createNestApplication(adapter(), { logger: false });
     const send = await serve(app);
