@@ -17,7 +17,7 @@ Inject(ClsService)(Handler, undefined, 0);
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
-  title: 'nestjs-cls, the services made by hand, nothing disposed',
+  title: 'nestjs-cls, hand-written services, nothing disposed',
   package: 'nestjs-cls',
   start: () => {
     const application = new Application();
