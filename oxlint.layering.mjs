@@ -11,7 +11,7 @@ const NODE = 'node:[^/]+';
 const TEST_KIT = 'host-contract';
 /** What an HTTP host is built on. */
 const CORE = ['container', 'transaction', 'http'];
-const HOSTS = ['express', 'fastify', 'fetch', 'hono'];
+const HOSTS = ['express', 'fastify', 'fetch', 'hono', 'nest'];
 /** What follows versions of others, over transactions. */
 const DATA = ['drivers', 'orm', 'outbox'];
 
@@ -31,6 +31,7 @@ const RULES = {
   fastify: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['express', SQL] },
   fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(?!/host$)'] },
   hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
+  nest: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['(express|fastify)', SQL] },
   inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   // Converts programs; it imports nothing that it writes about.

@@ -27,12 +27,21 @@ function sources(): { find: RegExp; replacement: string }[] {
   });
 }
 
+/** An older NestJS in place of the newest one, with the Express and Fastify that it is on. */
+function nest(version: number): { find: RegExp; replacement: string }[] {
+  const packages = join(import.meta.dirname, 'integrations/nest', String(version), 'node_modules');
+  return [{ find: /^(@nestjs\/[^/]+|express|fastify|rxjs|reflect-metadata)$/, replacement: join(packages, '$1') }];
+}
+
 const TESTS = '{packages/*,service,examples,examples/conduit,scripts}/test/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.
  */
-const MORE_HOSTS = 'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,node}.isolated}.test.ts';
+const MORE_HOSTS =
+  'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,nest-express,nest-fastify,node}.isolated}.test.ts';
+/** What runs on older versions of NestJS, too. */
+const ON_NEST = ['packages/nest/test/*.test.ts', 'packages/host-contract/test/nest-*.isolated.test.ts'];
 const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
@@ -88,6 +97,12 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'hosts', include: [MORE_HOSTS] } },
+      // They are installed by `npm run check -- nest-versions`.
+      ...[10, 11].map((version) => ({
+        extends: true as const,
+        resolve: { alias: nest(version) },
+        test: { name: `Nest ${version}`, include: ON_NEST },
+      })),
     ],
   },
 });

@@ -70,6 +70,8 @@ const STEPS = {
   programs: 'vitest run --project programs',
   browser: 'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: 'vitest run --project hosts',
+  'nest-versions':
+    'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
   integrations:
     'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
@@ -90,7 +92,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
-  'plans images rollouts all-pages matrix package-managers beside-all create-all node-22 node-24 all-26'
+  'plans images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */

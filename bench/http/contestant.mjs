@@ -28,4 +28,5 @@ export const hosts = {
   node: { title: 'node:http' },
   hono: { title: 'Hono', package: 'hono' },
   express: { title: 'Express', package: 'express' },
+  nest: { title: 'NestJS on Express', package: '@nestjs/core' },
 };

@@ -11,7 +11,8 @@ import { once } from 'node:events';
  */
 export async function startInMemory(file, { method, expected }, warmUp) {
   const child = fork(new URL('in-memory-child.mjs', import.meta.url), [file.href, method, expected], {
-    env: { ...process.env, NODE_ENV: 'production' },
+    // Nest must be one copy for @ambit/nest and for its application.
+    env: { ...process.env, NODE_ENV: 'production', NODE_PRESERVE_SYMLINKS: '1' },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const failed = once(child, 'exit').then(([code]) => {

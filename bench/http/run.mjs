@@ -1,6 +1,6 @@
 /**
  * Server CPU per request, over the bare host: `node bench/http/run.mjs [--processes 4] [--rounds 6] [--requests 48000]
- * [--work scope,transaction] [--host fastify,node,hono,express] [--only bare,hand,ambit] [--loopback] [--write]`. The clients'
+ * [--work scope,transaction] [--host fastify,node,hono,express,nest] [--only bare,hand,ambit] [--loopback] [--write]`. The clients'
  * sockets are memory, because the kernel's part of a request varies by more than the differences that are looked for; with `--loopback`
  * they are real.
  */
@@ -12,7 +12,7 @@ import { write } from '../results.mjs';
 import { startInMemory } from './in-memory.mjs';
 import { interleave, startServer } from '../shared/servers.mjs';
 
-const WAYS = ['bare', 'hand', 'ambit', 'awilix', 'nest'];
+const WAYS = ['bare', 'hand', 'ambit', 'awilix', 'nest', 'cls'];
 const WARM_UP = 32_000;
 
 const { values: options } = parseArgs({

@@ -56,7 +56,8 @@ process.exitCode = judge(results);
 async function start(name, url, runtime) {
   const child = fork(new URL('child.mjs', here), [name], {
     ...runtime,
-    env: { ...process.env, NODE_ENV: 'production', STORM_DATABASE_URL: url },
+    // Nest must be one copy for @ambit/nest and for its application.
+    env: { ...process.env, NODE_ENV: 'production', NODE_PRESERVE_SYMLINKS: '1', STORM_DATABASE_URL: url },
   });
   const died = once(child, 'exit').then(([code]) => {
     throw new Error(`${name} exited with code ${code}`);

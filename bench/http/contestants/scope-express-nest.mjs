@@ -1,9 +1,10 @@
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { startNest } from '../nest.mjs';
+import { injectedController, perRequest, providersOf, startNest } from '../nest.mjs';
 
 /** @type {import('../contestant.mjs').Contestant} */
 export const contestant = {
   title: 'NestJS, request scope',
   package: '@nestjs/core',
-  start: () => startNest(new ExpressAdapter()),
+  start: () =>
+    startNest(new ExpressAdapter(), { controllers: [injectedController()], providers: providersOf(perRequest) }),
 };

@@ -261,7 +261,9 @@ export class ResponseGate {
     dryRun(res, 'writeHead', args);
     res.statusCode = args[0] as number;
     this.#head = readHead(res);
-    this.#waiting.push(() => this.#call('writeHead', args));
+    // Fastify's headers, whose second response would change them.
+    const kept = args.map((arg) => (typeof arg === 'object' && arg !== null && !Array.isArray(arg) ? { ...arg } : arg));
+    this.#waiting.push(() => this.#call('writeHead', kept));
     this.#phase = 'head';
     pretendSent(res, true);
     return res;

@@ -1,0 +1,1 @@
+export { contestant } from './scope-express-nest.mjs';

@@ -1,0 +1,9 @@
+export { HttpError, type HttpErrorCode } from '@ambit/http';
+export {
+  APPLICATION_CONTAINER,
+  AmbitModule,
+  type AmbitModuleAsyncOptions,
+  type AmbitModuleOptions,
+} from './ambit-module.js';
+export { InjectScoped } from './inject-scoped.js';
+export { Transactional, type TransactionalOptions } from './transactional.js';

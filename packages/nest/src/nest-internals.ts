@@ -1,0 +1,70 @@
+import type { ServerResponse } from 'node:http';
+import type { HttpServer } from '@nestjs/common';
+
+/*
+ * What this package uses of Nest 10.4, 11.2 and 12.5 beside its public interface; no other file does. Nothing public does the same:
+ * - `reply()`, `render()`, `redirect()` and `setErrorHandler()` of an HTTP adapter are called by the router, which awaits the first
+ *   three: a response that must not be sent is thrown there, so that the exception filters of the route are called;
+ * - the metadata of decorators, to know a handler from another method;
+ * - `raw` of the requests and responses of Fastify.
+ */
+
+const HTTP_ROUTE = 'path';
+const SSE = '__sse__';
+/** Of microservices, and of gateways. */
+const MESSAGES = ['microservices:pattern', 'websockets:message_mapping', 'message'];
+
+/** What Nest calls a method for. */
+export type HandlerKind = 'http' | 'sse' | 'message';
+
+/** Undefined for a method that is no handler. */
+export function handlerKindOf(method: object): HandlerKind | undefined {
+  if (Reflect.hasMetadata(SSE, method)) return 'sse';
+  if (Reflect.hasMetadata(HTTP_ROUTE, method)) return 'http';
+  return MESSAGES.some((key) => Reflect.hasMetadata(key, method)) ? 'message' : undefined;
+}
+
+/** The methods of a class, also those that it inherits. */
+export function methodNames(prototype: object): string[] {
+  const names = new Set<string>();
+  for (let at = prototype; at && at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (typeof value === 'function' && name !== 'constructor') names.add(name);
+  }
+  return [...names];
+}
+
+/** The request or response of Node below that of the platform. */
+export function rawOf<T extends object>(ofPlatform: T | { readonly raw: T }): T {
+  return (ofPlatform as { readonly raw?: T }).raw ?? (ofPlatform as T);
+}
+
+/** What the adapter does for the router. */
+export interface Replying {
+  /** Called with what sends the response: the router awaits what this returns. */
+  readonly reply: (response: ServerResponse, send: () => unknown, body: unknown) => unknown;
+  /** Called with an error that a handler passed on, and what responds to it. */
+  readonly handleError: (response: ServerResponse, error: unknown, handle: () => unknown) => unknown;
+}
+
+type Send = (response: object, ...rest: unknown[]) => unknown;
+type HandleError = (error: unknown, request: object, response: object, next: unknown) => unknown;
+
+/** From now on the adapter responds by way of `replying`. */
+export function observeReplies(adapter: HttpServer, { reply, handleError }: Replying): void {
+  const methods = adapter as unknown as Record<'reply' | 'render' | 'redirect', Send> & {
+    setErrorHandler: (handler: HandleError, ...rest: unknown[]) => unknown;
+  };
+  for (const name of ['reply', 'render', 'redirect'] as const) {
+    const send = methods[name];
+    methods[name] = function (response, ...rest) {
+      return reply(rawOf(response) as ServerResponse, () => send.call(this, response, ...rest), rest[0]);
+    };
+  }
+  const { setErrorHandler } = methods;
+  methods.setErrorHandler = function (handler, ...rest) {
+    const observed: HandleError = (error, request, response, next) =>
+      handleError(rawOf(response) as ServerResponse, error, () => handler(error, request, response, next));
+    return setErrorHandler.call(this, observed, ...rest);
+  };
+}

@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IContainer, runInScope } from '@ambit/container';
+import { inScope } from '@ambit/container/work';
+import type { ScopedRequest } from '@ambit/http';
+import { ActiveRequest, invalidOption, isDisconnect, type ParentScope, type Reporter } from '@ambit/http/host';
+import { inOwnContext } from '@ambit/transaction/host';
+import { runInTransaction, type RunOptions } from '@ambit/transaction';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { from, lastValueFrom, NEVER, Observable, type Subscriber, toArray } from 'rxjs';
+import { HeldRoute } from './held-route.js';
+import { rawOf } from './nest-internals.js';
+import { beginsFor, type Prepare, prepareHandler, transactionalOptionsOf } from './transactional.js';
+
+/** What is used of a reply of Fastify. */
+interface FastifyReply {
+  removeHeader(name: string): unknown;
+  send(payload: unknown): void;
+}
+
+/** Where its scopes are opened, and who is notified of what no response carries. */
+interface Settings {
+  readonly container: ParentScope<IncomingMessage>;
+  readonly tags: readonly string[];
+  readonly onDisposeError: (error: unknown) => unknown;
+  readonly onSecondResponse: Reporter<IncomingMessage>;
+}
+
+/** The outermost interceptor of every handler: runs what is behind it in the scope, and in the transaction, of its request or message. */
+export class ScopeInterceptor implements NestInterceptor {
+  readonly #settings: Settings;
+  readonly #prepared = new Map<object, Prepare>();
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    switch (context.getType<string>()) {
+      case 'http':
+        return this.#ofRequest(context, next);
+      case 'rpc':
+      case 'ws':
+        return this.#ofMessage(context, next);
+      default:
+        // A field of GraphQL is resolved within the HTTP request, whose scope is the current one.
+        return next.handle();
+    }
+  }
+
+  #ofRequest(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    const handler = context.getHandler();
+    const options = transactionalOptionsOf(handler);
+    if (options) return inOwnContext(() => this.#inTransaction(context, next));
+    const { container } = rawOf(context.getArgByIndex<object>(0)) as Partial<ScopedRequest>;
+    const active = container && ActiveRequest.of(container);
+    // A middleware may have lost the asynchronous context, or have called `next` in that of another request.
+    return active ? active.run(() => next.handle()) : next.handle();
+  }
+
+  async #inTransaction(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+    const [ofRequest, ofResponse, goOn] = context.getArgs<[object, object, ((error: unknown) => void) | undefined]>();
+    const request = rawOf(ofRequest) as ScopedRequest;
+    const response = rawOf(ofResponse) as ServerResponse;
+    const handler = context.getHandler();
+    const beginning = HeldRoute.begin(
+      {
+        request,
+        response,
+        reply: ofResponse === response ? undefined : (ofResponse as FastifyReply),
+        // Fastify has no `next`: its error handler is called with an error that is sent.
+        passOn: goOn ?? ((error) => (ofResponse as FastifyReply).send(error)),
+        onSecondResponse: transactionalOptionsOf(handler)?.onSecondResponse ?? this.#settings.onSecondResponse,
+      },
+      this.#prepare(handler)(request),
+    );
+    const route = await beginning.catch(unlessDisconnected);
+    // Nobody waits for a response.
+    if (!route) return NEVER;
+    beginsFor(handler, route.scope);
+    return from(route.run(() => lastValueFrom(next.handle())));
+  }
+
+  /** Checked at start-up, and then used for all requests. */
+  #prepare(handler: object): Prepare {
+    let prepare = this.#prepared.get(handler);
+    if (!prepare) this.#prepared.set(handler, (prepare = prepareHandler(handler)));
+    return prepare;
+  }
+
+  #ofMessage(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const { container, tags, onDisposeError } = this.#settings;
+    if (typeof container === 'function')
+      throw invalidOption('AmbitModule has a container function of HTTP requests, so it opens no scopes for messages');
+    const handler = context.getHandler();
+    const options = transactionalOptionsOf(handler);
+    return new Observable((subscriber) => {
+      const work = (scope: IContainer, signal: AbortSignal): Promise<void> =>
+        options
+          ? deliverAfterCommit(scope, { handler, options, next, subscriber })
+          : deliver(next.handle(), { subscriber, signal });
+      inScope(container, { tags, current: true, onError: onDisposeError }, work).then(
+        () => subscriber.complete(),
+        (error: unknown) => subscriber.error(error),
+      );
+    });
+  }
+}
+
+function unlessDisconnected(error: unknown): undefined {
+  if (!isDisconnect(error)) throw error;
+}
+
+interface Receiver {
+  readonly subscriber: Subscriber<unknown>;
+  /** Aborts when shutdown has taken too long. */
+  readonly signal: AbortSignal;
+}
+
+/** Passes on what a handler emits. Resolves when that was all, or when nobody wants more of it. */
+function deliver(results: Observable<unknown>, { subscriber, signal }: Receiver): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const subscription = results.subscribe({
+      next: (value) => subscriber.next(value),
+      error: reject,
+      complete: () => resolve(),
+    });
+    const stop = (): void => {
+      subscription.unsubscribe();
+      resolve();
+    };
+    subscriber.add(stop);
+    signal.addEventListener('abort', () => {
+      reject(signal.reason as Error);
+      stop();
+    });
+  });
+}
+
+interface Delivery {
+  readonly handler: object;
+  readonly options: object;
+  readonly next: CallHandler;
+  readonly subscriber: Subscriber<unknown>;
+}
+
+async function deliverAfterCommit(scope: IContainer, { handler, options, next, subscriber }: Delivery): Promise<void> {
+  const work = (inner: IContainer): Promise<unknown[]> => {
+    beginsFor(handler, inner);
+    return runInScope(inner, () => lastValueFrom(next.handle().pipe(toArray())));
+  };
+  const values = await runInTransaction(scope, work, options as RunOptions);
+  for (const value of values) subscriber.next(value);
+}

@@ -1,0 +1,174 @@
+import { hasTag, Registration, runInScope, scope, singleton } from '@ambit/container';
+import { APPLICATION_CONTAINER, AmbitModule, InjectScoped } from '@ambit/nest';
+import type { DatabasePool } from '@ambit/transaction';
+import {
+  Controller,
+  Get,
+  type INestApplication,
+  Inject,
+  Injectable,
+  Module,
+  Scope,
+  VersioningType,
+} from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { containerWith, create, openDatabase, PLATFORMS, rootModule, type Send, serve } from './support/app.js';
+
+/** Counts in a private field, which only the instance has. */
+class Counter {
+  label = 'counter';
+  #count = 0;
+
+  next(): number {
+    return (this.#count += 1);
+  }
+}
+
+@Injectable()
+class Provider {
+  @InjectScoped('ICounter') readonly counter!: Counter;
+}
+
+@Injectable({ scope: Scope.REQUEST })
+class PerRequest {
+  constructor(@InjectScoped(Counter) private readonly counter: Counter) {}
+
+  next(): number {
+    return this.counter.next();
+  }
+}
+Reflect.defineMetadata('design:paramtypes', [Counter], PerRequest);
+
+@Controller('counts')
+class Counts {
+  constructor(
+    @InjectScoped('ICounter') private readonly counter: Counter,
+    private readonly provider: Provider,
+  ) {}
+
+  @Get()
+  count(@InjectScoped('ICounter') own: Counter): object {
+    return {
+      counts: [this.counter.next(), own.next(), this.provider.counter.next()],
+      isInstance: own instanceof Counter,
+    };
+  }
+
+  @Get('label')
+  label(): object {
+    const before = this.counter.label;
+    this.counter.label = 'mine';
+    return { before, after: this.counter.label, has: 'label' in this.counter };
+  }
+}
+Reflect.defineMetadata('design:paramtypes', [Object, Provider], Counts);
+
+@Controller('per-request')
+class PerRequestController {
+  constructor(private readonly perRequest: PerRequest) {}
+
+  @Get()
+  count(): object {
+    return { counts: [this.perRequest.next(), this.perRequest.next()] };
+  }
+}
+Reflect.defineMetadata('design:paramtypes', [PerRequest], PerRequestController);
+
+@Injectable()
+class Job {
+  constructor(
+    @Inject(APPLICATION_CONTAINER) readonly container: unknown,
+    @InjectScoped('ICounter') readonly counter: Counter,
+  ) {}
+}
+
+let pool: DatabasePool;
+let app: INestApplication;
+beforeEach(async () => ({ pool } = await openDatabase()));
+afterEach(async () => {
+  await app.close();
+  await pool.close();
+});
+
+describe.each(PLATFORMS)('@InjectScoped() on $platform', ({ adapter }) => {
+  const open = async (prepare: (made: INestApplication) => void = () => undefined): Promise<Send> => {
+    const container = containerWith(pool, { ICounter: () => new Counter() });
+    const perRequest = [singleton(), scope(hasTag('request'))] as const;
+    container.addRegistration(
+      Registration.fromFactory(() => new Counter())
+        .pipe(...perRequest)
+        .to(Counter),
+    );
+    @Module({ controllers: [PerRequestController], providers: [PerRequest] })
+    class FeatureModule {}
+    const root = rootModule(
+      { container },
+      { imports: [FeatureModule], controllers: [Counts], providers: [Provider, Job] },
+    );
+    app = await create(root, adapter);
+    prepare(app);
+    return serve(app);
+  };
+
+  it('gives handlers, constructors and properties the instance of the request', async () => {
+    const send = await open();
+    const all = await Promise.all([send('GET', '/counts'), send('GET', '/counts')]);
+    expect(all.map(({ body }) => body)).toEqual([
+      { counts: [1, 2, 3], isInstance: true },
+      { counts: [1, 2, 3], isInstance: true },
+    ]);
+  });
+
+  it('reads and writes the fields of the instance', async () => {
+    const send = await open();
+    const expected = { before: 'counter', after: 'mine', has: true };
+    expect((await send('GET', '/counts/label')).body).toEqual(expected);
+    expect((await send('GET', '/counts/label')).body).toEqual(expected);
+  });
+
+  it("works in providers of Nest's own Scope.REQUEST, in other modules, by class", async () => {
+    const send = await open();
+    expect((await send('GET', '/per-request')).body).toEqual({ counts: [1, 2] });
+  });
+
+  it('works behind a global prefix and versions', async () => {
+    const send = await open((made) => {
+      made.setGlobalPrefix('api');
+      made.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+    });
+    expect((await send('GET', '/api/v1/counts')).body).toMatchObject({ counts: [1, 2, 3] });
+  });
+
+  it('outside of a request says so, unless the scope is another one', async () => {
+    await open();
+    const { counter, container } = app.get(Job);
+    expect(() => counter.next()).toThrow(expect.objectContaining({ code: 'AMBIT_NO_SCOPE' }));
+    await using requestScope = (container as ReturnType<typeof containerWith>).createScope({ tags: ['request'] });
+    expect(runInScope(requestScope, () => counter.next())).toBe(1);
+  });
+});
+
+describe('AmbitModule', () => {
+  it('takes its options from other providers', async () => {
+    const OWN = Symbol('own');
+    @Module({
+      providers: [{ provide: OWN, useFactory: async () => containerWith(pool, { ICounter: () => new Counter() }) }],
+      exports: [OWN],
+    })
+    class OwnModule {}
+    @Module({
+      imports: [
+        AmbitModule.forRootAsync({
+          imports: [OwnModule],
+          inject: [OWN],
+          useFactory: (container: ReturnType<typeof containerWith>) => ({ container }),
+        }),
+      ],
+      controllers: [Counts],
+      providers: [Provider],
+    })
+    class RootModule {}
+    app = await create(RootModule, PLATFORMS[0].adapter);
+    expect((await (await serve(app))('GET', '/counts')).body).toMatchObject({ counts: [1, 2, 3] });
+  });
+});

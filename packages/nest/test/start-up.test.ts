@@ -1,0 +1,140 @@
+import { Container, lifetimes, Registration, singleton } from '@ambit/container';
+import { AmbitModule, InjectScoped, Transactional, type TransactionalOptions } from '@ambit/nest';
+import type { DatabasePool } from '@ambit/transaction';
+import { Controller, Get, type INestApplication, Injectable, Module, Post, Sse } from '@nestjs/common';
+import { EMPTY, type Observable } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { containerWith, create, openDatabase, PLATFORMS, rootModule, serve } from './support/app.js';
+
+let pool: DatabasePool;
+let app: INestApplication | undefined;
+beforeEach(async () => ({ pool } = await openDatabase()));
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+  await pool.close();
+});
+
+async function start(metadata: Parameters<typeof rootModule>[1], container = containerWith(pool)): Promise<void> {
+  app = await create(rootModule({ container }, metadata), PLATFORMS[0].adapter);
+  await app.init();
+}
+
+function controllerWith(options: TransactionalOptions): new () => object {
+  @Controller()
+  class Orders {
+    @Post()
+    @Transactional(options)
+    async place(): Promise<void> {}
+  }
+  return Orders;
+}
+
+describe('an application does not start', () => {
+  it.each([{ propagation: 'nested' }, { retries: 1 }, { backoffMs: 1 }] as const)(
+    'with a handler of HTTP requests that has the option %o',
+    async (options) => {
+      await expect(start({ controllers: [controllerWith(options)] })).rejects.toMatchObject({
+        code: 'AMBIT_OPTION',
+        message: expect.stringContaining('Orders.place()') as string,
+      });
+    },
+  );
+
+  it('with invalid terms of a transaction', async () => {
+    await expect(start({ controllers: [controllerWith({ timeoutMs: -1 })] })).rejects.toMatchObject({
+      code: 'AMBIT_OPTION',
+    });
+  });
+
+  it('with an option of responses on a method of a provider', async () => {
+    @Injectable()
+    class Accounts {
+      @Transactional({ rollbackOn: () => true })
+      async add(): Promise<void> {}
+    }
+    await expect(start({ providers: [Accounts] })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+  });
+
+  it('with events that would be sent before COMMIT', async () => {
+    @Controller()
+    class Events {
+      @Sse()
+      @Transactional()
+      events(): Observable<never> {
+        return EMPTY;
+      }
+    }
+    await expect(start({ controllers: [Events] })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+  });
+
+  it('with a container whose dependencies are wrong', async () => {
+    const { make, build } = lifetimes('application', 'request');
+    const graph = build({ ICart: make('request', () => ({})) });
+    const container = containerWith(pool).addRegistration(...graph.registrations);
+    class Shop {
+      constructor(readonly cart: object) {}
+    }
+    container.addRegistration(Registration.fromClass(Shop, ['ICart']).pipe(singleton()).to('IShop'));
+    await expect(start({}, container)).rejects.toMatchObject({ code: 'AMBIT_INVALID' });
+  });
+
+  it('with transactions and no pool', async () => {
+    const container = new Container({ tags: ['application'] });
+    await expect(start({ controllers: [controllerWith({})] }, container)).rejects.toMatchObject({
+      code: 'AMBIT_INVALID',
+    });
+  });
+
+  it('with the module twice', async () => {
+    const imports = [AmbitModule.forRoot({ container: containerWith(pool) })];
+    await expect(start({ imports })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+  });
+
+  it('with a container that is none', async () => {
+    const creating = create(rootModule({ container: {} as never }, {}), PLATFORMS[0].adapter);
+    await expect(creating).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+  });
+
+  it('without the module, where a constructor needs it', async () => {
+    @Controller()
+    class Orders {
+      constructor(@InjectScoped('IOrders') readonly orders: object) {}
+    }
+    Reflect.defineMetadata('design:paramtypes', [Object], Orders);
+    @Module({ controllers: [Orders] })
+    class RootModule {}
+    await expect(create(RootModule, PLATFORMS[0].adapter)).rejects.toThrow('@InjectScoped(IOrders)');
+  });
+
+  it('with @Transactional() on a class that has no handler: it is not even defined', () => {
+    const define = (): unknown => {
+      @Transactional()
+      class Accounts {
+        async add(): Promise<void> {}
+      }
+      return Accounts;
+    };
+    expect(define).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
+  });
+});
+
+it('without the module, a handler in a transaction fails instead of writing outside of one', async () => {
+  @Module({ controllers: [controllerWith({})] })
+  class RootModule {}
+  app = await create(RootModule, PLATFORMS[0].adapter);
+  const send = await serve(app);
+  expect((await send('POST', '/')).status).toBe(500);
+});
+
+it('starts without a pool where nothing is transactional', async () => {
+  @Controller()
+  class Health {
+    @Get()
+    check(): string {
+      return 'ok';
+    }
+  }
+  const starting = start({ controllers: [Health] }, new Container({ tags: ['application'] }));
+  await expect(starting).resolves.toBeUndefined();
+});
