@@ -1,4 +1,4 @@
 export { HttpError, type HttpErrorCode } from '@ambit/http';
 export { AMBIT_CONTAINER, AmbitModule, type AmbitModuleAsyncOptions, type AmbitModuleOptions } from './ambit-module.js';
-export { InjectScoped } from './inject-scoped.js';
+export { InjectScoped, scopedProvider } from './inject-scoped.js';
 export { Transactional, type TransactionalOptions } from './transactional.js';
