@@ -77,8 +77,9 @@ export const runInScope = <T>(scope: IContainer, work: () => T): T => current.ru
 /**
  * The scope that `runInScope` set around this call, for code that nobody passes a scope to.
  *
+ * @param otherwise - what to return where there is none, for code that also runs outside of a scope. Default: none, and it throws
  * @returns the scope
- * @throws `ContainerError` `AMBIT_NO_SCOPE`: there is no `runInScope` around this call
+ * @throws `ContainerError` `AMBIT_NO_SCOPE`: there is no `runInScope` around this call, and `otherwise` was not passed
  *
  * @example
  * ```ts
@@ -92,9 +93,12 @@ export const runInScope = <T>(scope: IContainer, work: () => T): T => current.ru
  * runInScope(request, () => audit('order placed'));
  * ```
  */
-export function currentScope(): IContainer {
+export function currentScope(): IContainer;
+export function currentScope<T>(otherwise: T): IContainer | T;
+export function currentScope<T>(...otherwise: T[]): IContainer | T {
   const scope = current.getStore();
   if (scope) return scope;
+  if (otherwise.length > 0) return otherwise[0] as T;
   throw new ContainerError('AMBIT_NO_SCOPE', {
     hint: 'call it in the work of runInScope(scope, work), or in what that work starts',
   });

@@ -108,6 +108,12 @@ describe('the current scope', () => {
     expect(seen).toEqual([true, 'trace 7', true, 'trace 7']);
   });
 
+  it('is what the caller says, where there is none', () => {
+    const request = open();
+    expect([currentScope(undefined), currentScope('none')]).toEqual([undefined, 'none']);
+    expect(runInScope(request, () => currentScope(undefined))).toBe(request);
+  });
+
   it('may be any object of the shape of a container', () => {
     const foreign: IContainer = {
       resolve: () => undefined as never,

@@ -5,5 +5,5 @@ export {
   type AmbitModuleAsyncOptions,
   type AmbitModuleOptions,
 } from './ambit-module.js';
-export { InjectScoped } from './inject-scoped.js';
+export { InjectScoped, scopedProvider } from './inject-scoped.js';
 export { Transactional, type TransactionalOptions } from './transactional.js';

@@ -1,5 +1,5 @@
 import { type AbstractClass, currentScope, type Key, type Listed, type ServiceMap } from '@ambit/container';
-import { createParamDecorator, Inject, type Provider } from '@nestjs/common';
+import { createParamDecorator, type FactoryProvider, Inject, type InjectionToken, type Provider } from '@nestjs/common';
 
 /** Nest's token for a key. */
 type Token = symbol;
@@ -57,9 +57,34 @@ function tokenOf(key: Key): Token {
   return token;
 }
 
+/**
+ * A provider of NestJS that is a service of the current scope, under the token that the application injects already: what has
+ * `@InjectRepository(User)`, or the class as the type of a parameter, stays as it is. It gives the stand-in of {@link InjectScoped}.
+ *
+ * @param token - NestJS's token, such as `getRepositoryToken(User)` or a class
+ * @param key - what to resolve; with `strictKeys`, a string that `ServiceMap` does not list is a compile error
+ * @returns the provider
+ *
+ * @example
+ * ```ts
+ * import { Module } from '@nestjs/common';
+ *
+ * class UserRepository {}
+ *
+ * @Module({ providers: [scopedProvider(UserRepository, 'IUsers')], exports: [UserRepository] })
+ * class UsersModule {}
+ * ```
+ */
+export function scopedProvider<K extends keyof ServiceMap>(token: InjectionToken, key: K): FactoryProvider;
+export function scopedProvider(token: InjectionToken, key: AbstractClass): FactoryProvider;
+export function scopedProvider<const K extends string | symbol>(token: InjectionToken, key: Listed<K>): FactoryProvider;
+export function scopedProvider(token: InjectionToken, key: Key): FactoryProvider {
+  return { provide: token, useFactory: () => standIn(key) };
+}
+
 /** The stand-ins for all keys that decorators have named. */
 export function standIns(): Provider[] {
-  return [...tokens].map(([key, provide]) => ({ provide, useFactory: () => standIn(key) }));
+  return [...tokens].map(([key, token]) => scopedProvider(token, key as string));
 }
 
 function nameOf(key: Key): string {
@@ -82,7 +107,8 @@ const ASKED_BY_NEST: ReadonlySet<string> = new Set([
 
 function standIn(key: Key): object {
   return new Proxy(
-    {},
+    // What looks for decorated methods in all providers, as `@nestjs/schedule` does, skips one without a prototype.
+    Object.create(null) as object,
     {
       get: (_none, name) => {
         if (name === 'constructor') return Object;

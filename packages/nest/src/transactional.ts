@@ -1,7 +1,6 @@
 import { ContainerError, currentScope, type IContainer, runInScope } from '@ambit/container';
 import {
   checkFunctions,
-  HttpError,
   invalidOption,
   type PreparedTransactionOptions,
   prepareTransactionOptions,
@@ -49,7 +48,7 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
  *
  * @param options - the terms of the transaction
  * @returns the decorator
- * @throws `HttpError` `AMBIT_OPTION`: the class has no handler. `HttpError` `AMBIT_NO_SCOPE`, from the method: it was called outside of a
+ * @throws `HttpError` `AMBIT_OPTION`: the class has no handler. `ContainerError` `AMBIT_NO_SCOPE`, from the method: it was called outside of a
  *   request and a message. What `runInTransaction()` throws, from the method
  *
  * @example
@@ -148,13 +147,10 @@ function settled(result: unknown, { name }: Method): unknown {
 }
 
 function scopeOf({ name }: Method): IContainer {
-  try {
-    return currentScope();
-  } catch (error) {
-    if (!(error instanceof ContainerError)) throw error;
-    const hint = `${name}() with @Transactional() was called where no scope is current: import AmbitModule.forRoot(), give connectMicroservice() the option inheritAppConfig, and wrap a gateway's handler or a job in inScope(container, { current: true }, ...)`;
-    throw new HttpError('AMBIT_NO_SCOPE', hint, { cause: error });
-  }
+  const scope = currentScope(undefined);
+  if (scope) return scope;
+  const hint = `${name}() with @Transactional() was called outside of a scope: import AmbitModule.forRoot(), give connectMicroservice() the option inheritAppConfig, wrap a gateway's handler or a job in inScope(container, { current: true }, ...), and a unit test in runInScope() of a container with a FakePool`;
+  throw new ContainerError('AMBIT_NO_SCOPE', { hint });
 }
 
 function decorateHandlers(controller: abstract new () => unknown, options: TransactionalOptions): void {

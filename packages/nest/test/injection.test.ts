@@ -1,5 +1,5 @@
 import { hasTag, Registration, runInScope, scope, singleton } from '@ambit/container';
-import { APPLICATION_CONTAINER, AmbitModule, InjectScoped } from '@ambit/nest';
+import { APPLICATION_CONTAINER, AmbitModule, InjectScoped, scopedProvider } from '@ambit/nest';
 import type { DatabasePool } from '@ambit/transaction';
 import {
   Controller,
@@ -8,9 +8,11 @@ import {
   Inject,
   Injectable,
   Module,
+  type OnModuleInit,
   Scope,
   VersioningType,
 } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { containerWith, create, openDatabase, PLATFORMS, rootModule, type Send, serve } from './support/app.js';
 
@@ -145,6 +147,58 @@ describe.each(PLATFORMS)('@InjectScoped() on $platform', ({ adapter }) => {
     expect(() => counter.next()).toThrow(expect.objectContaining({ code: 'AMBIT_NO_SCOPE' }));
     await using requestScope = (container as ReturnType<typeof containerWith>).createScope({ tags: ['request'] });
     expect(runInScope(requestScope, () => counter.next())).toBe(1);
+  });
+});
+
+describe('scopedProvider()', () => {
+  it('gives a service of the request under a token that the application injects already', async () => {
+    const TOKEN = 'CounterRepository';
+    @Controller('tokens')
+    class Tokens {
+      constructor(
+        readonly byClass: Counter,
+        @Inject(TOKEN) readonly byToken: Counter,
+      ) {}
+
+      @Get()
+      count(): object {
+        return { counts: [this.byClass.next(), this.byToken.next()] };
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [Counter, Object], Tokens);
+    const providers = [scopedProvider(Counter, 'ICounter'), scopedProvider(TOKEN, 'ICounter')];
+    const container = containerWith(pool, { ICounter: () => new Counter() });
+    app = await create(rootModule({ container }, { controllers: [Tokens], providers }), PLATFORMS[0].adapter);
+    const send = await serve(app);
+    expect((await send('GET', '/tokens')).body).toEqual({ counts: [1, 2] });
+    expect((await send('GET', '/tokens')).body).toEqual({ counts: [1, 2] });
+  });
+
+  it('is skipped by what looks for decorated methods in all providers', async () => {
+    // As the explorers of @nestjs/schedule, @nestjs/event-emitter and others do.
+    @Injectable()
+    class Explorer implements OnModuleInit {
+      readonly found: string[] = [];
+      constructor(
+        private readonly discovery: DiscoveryService,
+        private readonly scanner: MetadataScanner,
+      ) {}
+
+      onModuleInit(): void {
+        for (const { instance } of this.discovery.getProviders()) {
+          const target = instance as Record<string, unknown> | null;
+          if (!target || !Object.getPrototypeOf(target)) continue;
+          for (const name of this.scanner.getAllMethodNames(Object.getPrototypeOf(target) as object))
+            if (target[name] !== undefined) this.found.push(name);
+        }
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [DiscoveryService, MetadataScanner], Explorer);
+    const providers = [Explorer, Provider, scopedProvider('token', 'ICounter')];
+    const container = containerWith(pool, { ICounter: () => new Counter() });
+    app = await create(rootModule({ container }, { imports: [DiscoveryModule], providers }), PLATFORMS[0].adapter);
+    await app.init();
+    expect(app.get(Explorer).found).toContain('onModuleInit');
   });
 });
 
