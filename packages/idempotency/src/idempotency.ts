@@ -15,7 +15,7 @@ import { type IdempotentRequest, readKey, type StoredKey } from './key.js';
 import { idempotencySchema, type IdempotencyTable, withDefaults } from './schema.js';
 import { Store } from './store.js';
 
-/** Which table, for how long, and what clients are told. */
+/** Which table, for how long, and where clients read about keys. */
 export interface IdempotencyOptions extends IdempotencyTable {
   /** For how long a key and its response are kept. Afterwards the key counts as new. Default 24 h. */
   readonly lifetimeMs?: number;
@@ -328,8 +328,14 @@ export class Idempotency {
    */
   lock(scope: IContainer, request: IdempotentRequest): LockedRequest {
     const locked = this.#lock(scope, request);
-    onDispose(scope, () => locked.release());
-    return locked;
+    try {
+      onDispose(scope, () => locked.release());
+      return locked;
+    } catch (error) {
+      // The scope is disposed already, and would never release it.
+      locked.release();
+      throw error;
+    }
   }
 
   /** Removes expired keys now and every hour. A second call does nothing. */
@@ -393,8 +399,10 @@ function checkDocumentation(documentation: unknown): void {
  * import { createIdempotency } from '@ambit/idempotency';
  * import type { IDatabasePool } from '@ambit/transaction';
  *
- * const { make, feature } = lifetimes('application', 'request', 'transaction');
- * export const idempotency = feature('idempotency', {
+ * declare function openPool(): IDatabasePool;
+ * const { make, build } = lifetimes('application', 'request', 'transaction');
+ * export const graph = build({
+ *   IDatabasePool: make('application', openPool),
  *   IIdempotency: make('application', (pool: IDatabasePool) => createIdempotency(pool, { dialect: 'postgres' }), [
  *     'IDatabasePool',
  *   ]).pipe(onStart((keys) => keys.start())),

@@ -6,8 +6,8 @@ import { Orders } from './support/orders.js';
 
 const DAY_MS = 86_400_000;
 
-describe.each(databases)('expired keys with $name', ({ name, missing, open }) => {
-  describe.skipIf(missing)('', () => {
+describe.each(databases)('with $name', ({ name, missing, open }) => {
+  describe.skipIf(missing)('expired keys', () => {
     let database: Awaited<ReturnType<typeof open>>;
     let orders: Orders;
 

@@ -259,22 +259,22 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
     test.each([null, 0, '', 'text with \u0000 and \ud800', [], { a: [1, { b: null }] }])(
       'is given again as it was: %j',
       async (body) => {
-        const answer = () =>
+        const request = () =>
           orders.idempotency.respond(orders.requestScope(), orders.request(), async () => ({ status: 200, body }));
-        await answer();
-        expect(await answer()).toMatchObject({ body, replayed: true });
+        await request();
+        expect(await request()).toMatchObject({ body, replayed: true });
       },
     );
 
     test('without a body is given again without one', async () => {
-      const answer = () =>
+      const request = () =>
         orders.idempotency.respond(orders.requestScope(), orders.request(), async () => ({
           status: 204,
           headers: { 'x-a': 'b' },
           body: undefined,
         }));
-      await answer();
-      expect(await answer()).toEqual({
+      await request();
+      expect(await request()).toEqual({
         status: 204,
         headers: { 'x-a': 'b', 'idempotency-replayed': 'true' },
         body: undefined,
@@ -299,10 +299,17 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
         await request.dispose();
       });
 
+      test('is not locked for a scope that is disposed', async () => {
+        const request = orders.requestScope();
+        await request.dispose();
+        expect(() => orders.idempotency.lock(request, orders.request())).toThrow(/disposed/);
+        expect((await respond()).replayed).toBe(false);
+      });
+
       test('releases it in a container without defer()', async () => {
         const inner = orders.requestScope();
         const foreign: IContainer = {
-          resolve: inner.resolve.bind(inner) as IContainer['resolve'],
+          resolve: inner.resolve.bind(inner),
           createScope: inner.createScope.bind(inner),
           register: inner.register.bind(inner),
           dispose: () => inner.dispose(),
@@ -312,7 +319,7 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
         expect((await respond()).replayed).toBe(false);
       });
 
-      test('releases it where no connection was to be had', async () => {
+      test('releases it where no connection could be acquired', async () => {
         const request = orders.requestScope();
         const refusing = orders.idempotency.respond(request, orders.request(), orders.place, {
           signal: AbortSignal.abort(),
@@ -323,9 +330,16 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
     });
 
     test('is stored in the table that is named', async () => {
-      const named = createIdempotency(orders.pool, { dialect, table: 'shop_keys' });
+      const [{ schema } = { schema: '' }] =
+        dialect === 'postgres'
+          ? await orders.pool.query<{ schema: string }>(`SELECT current_schema() || '.' AS schema`)
+          : [];
+      const named = createIdempotency(orders.pool, { dialect, table: `${schema}shop_keys` });
       await named.createTable();
-      await named.respond(orders.requestScope(), orders.request('named'), orders.place);
+      for (const replayed of [false, true]) {
+        const response = await named.respond(orders.requestScope(), orders.request('named'), orders.place);
+        expect(response.replayed).toBe(replayed);
+      }
       expect(await orders.pool.query('SELECT key FROM shop_keys')).toEqual([{ key: 'named' }]);
       expect(await orders.keys()).toEqual([]);
       await expect(named.createTable()).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });

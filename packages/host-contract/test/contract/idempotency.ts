@@ -20,7 +20,7 @@ import {
   type WatchedConnection,
 } from '../../src/index.js';
 import type { Call, Reply } from '../hosts/host.js';
-import type { Stage } from '../support/stage.js';
+import type { Stage, StageOptions } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
 
 const DOCUMENTATION = 'https://example.org/idempotency';
@@ -59,10 +59,10 @@ class Shop {
     this.#idempotency = createIdempotency(stage.pool, { dialect, documentation: DOCUMENTATION, ...terms.options });
   }
 
-  async open(): Promise<void> {
+  async open(options: StageOptions = {}): Promise<void> {
     const serve = (call: Call): Promise<Reply> => this.#handle(call);
-    if (this.#inTransaction) return this.#stage.serveOrder(serve);
-    return this.#stage.serve([{ method: 'POST', path: '/orders', handle: serve }]);
+    if (this.#inTransaction) return this.#stage.serveOrder(serve, options);
+    return this.#stage.serve([{ method: 'POST', path: '/orders', handle: serve }], options);
   }
 
   /** Posts an order. Without headers it is under the key of the shop. */
@@ -93,7 +93,7 @@ class Shop {
     return { status: 201, headers: { location: `/orders/${id}` }, body: { id } };
   }
 
-  /** How many of the orders are stored that these responses tell of. */
+  /** How many of the orders in these responses are stored. */
   async stored(...responses: RawResponse[]): Promise<number> {
     const ids = responses.map(({ text }) => (JSON.parse(text) as Partial<Created>).id).filter((id) => id !== undefined);
     const stored = await Promise.all([...new Set(ids)].map((id) => this.#stage.stored(id)));
@@ -105,6 +105,8 @@ class Shop {
     return this.#stage.errors.at(-1) as IdempotencyError;
   }
 }
+
+const refuseToPlace = (): Placed => ({ status: 402, body: { error: 'The card was declined' } });
 
 const isReplay = ({ headers }: RawResponse): boolean => headers['idempotency-replayed'] === 'true';
 
@@ -246,7 +248,7 @@ export function idempotencyContract(test: StageTest, kind: DatabaseKind): void {
     });
 
     test('of an error that the work returned gives that error again', async ({ stage }) => {
-      const shop = await open(stage, { work: async () => ({ status: 402, body: { error: 'The card was declined' } }) });
+      const shop = await open(stage, { work: async () => refuseToPlace() });
       const first = await shop.post();
       expect(first.status).toBe(402);
       const again = await shop.post();
@@ -293,6 +295,24 @@ export function idempotencyContract(test: StageTest, kind: DatabaseKind): void {
       expect(responses.filter(({ status }) => status === 409)).toHaveLength(20 - created.length);
       expect(new Set(created.map(({ text }) => text)).size).toBe(1);
       expect(shop.begun).toBe(1);
+    });
+
+    test('is refused with its status and Retry-After, without an error handler of the application, too', async ({
+      stage,
+    }) => {
+      const pause = new Pause();
+      const shop = new Shop(stage, dialect, inTransaction, { work: () => pause.here().then(refuseToPlace) });
+      await shop.open({ ownErrorHandler: false });
+      expect((await shop.post({ 'idempotency-key': '' })).status).toBe(400);
+      if (inTransaction && dialect === 'sqlite') return;
+      const first = shop.post();
+      await pause.reached;
+      const second = await shop.post();
+      expect([second.status, second.headers['retry-after']]).toEqual([409, '1']);
+      // These two send the headers of an error, as their frameworks do.
+      if (/Express|Fastify/.test(stage.host.name)) expect(second.headers['link']).toContain(DOCUMENTATION);
+      pause.letGo();
+      expect((await first).status).toBe(402);
     });
 
     test('of a response that was lost tells that it was done', async ({ stage }) => {

@@ -18,7 +18,7 @@ const placed = await idempotency.respond(scope, request, async (inner) => {
 export const id: string = placed.body.id;
 export const location: string | undefined = placed.headers['location'];
 
-// Whoever forgets the caller would mix the keys of all callers.
+// Code that forgets the caller would mix the keys of all callers.
 // error: Property 'caller' is missing
 await idempotency.respond(scope, { key: null, endpoint: 'POST /orders', input: 1 }, async () => ({
   status: 201,
