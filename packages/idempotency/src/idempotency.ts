@@ -56,7 +56,7 @@ const DAY_MS = 86_400_000;
 const RESPONDS_TO: unique symbol = Symbol.for('@ambit/idempotency');
 
 interface RespondingTransaction {
-  [RESPONDS_TO]?: object | undefined;
+  [RESPONDS_TO]?: object;
 }
 
 /** What containers have besides `IContainer`. */
@@ -189,19 +189,14 @@ export class LockedRequest {
     const { connection } = transaction;
     if ((transaction[RESPONDS_TO] ??= this) !== this)
       throw usedTwice('A transaction stores the response of one request, and it was to store a second one');
-    try {
-      // A retry begins when the transaction before it has released the lock.
-      this.#lock();
-      const state = await store.insert(connection, stored, lifetimeMs);
-      if (state === 'running') throw this.#error('running');
-      const response = state === 'known' ? await this.#replay<T>(connection, stored) : asResponse(await work());
-      if (!response.replayed) await store.keep(connection, stored.key, response);
-      return response;
-    } catch (error) {
-      // A savepoint may undo it, and the transaction may then try again.
-      transaction[RESPONDS_TO] = undefined;
-      throw error;
-    }
+    // A retry begins when the transaction before it has released the lock.
+    this.#lock();
+    const state = await store.insert(connection, stored, lifetimeMs);
+    if (state === 'running') throw this.#error('running');
+    if (state === 'known') return this.#replay<T>(connection, stored);
+    const response = asResponse(await work());
+    await store.keep(connection, stored.key, response);
+    return response;
   }
 
   async #replay<T>(

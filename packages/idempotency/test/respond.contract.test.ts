@@ -159,6 +159,22 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
         expect((await respond()).replayed).toBe(false);
       });
 
+      test('may be stored again in the same transaction, by the request that has locked its key', async () => {
+        const request = orders.requestScope();
+        const locked = orders.idempotency.lock(request, orders.request());
+        const { replayed } = await runInTransaction(request, async (scope) => {
+          const undone = runInTransaction(scope, async (inner) => {
+            await locked.respond(inner, orders.place);
+            throw new Error('undone');
+          });
+          await expect(undone).rejects.toThrow('undone');
+          return runInTransaction(scope, (inner) => locked.respond(inner, orders.place));
+        });
+        expect(replayed).toBe(false);
+        expect([await orders.stored(), await orders.keys()]).toEqual([1, ['a-key']]);
+        await request.dispose();
+      });
+
       test('leaves its limit for locks as it was', async () => {
         if (dialect !== 'postgres') return;
         const limits = async (connection: IConnection): Promise<unknown[]> =>
@@ -241,9 +257,14 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
         });
         await expect(inside).rejects.toMatchObject(ALREADY_OPEN);
         const locked = orders.idempotency.lock(orders.requestScope(), orders.request());
-        const again = locked.respond(orders.app, (inner) => locked.respond(inner, orders.place));
-        await expect(again).rejects.toMatchObject(ALREADY_OPEN);
+        const again = () => locked.respond(orders.app, (inner) => locked.respond(inner, orders.place));
+        await expect(again()).rejects.toMatchObject(ALREADY_OPEN);
         expect(await orders.stored()).toBe(0);
+        // Nor is the response given that an expired key had.
+        await orders.otherProcess.respond(orders.requestScope(), orders.request(), orders.place);
+        await orders.pool.query('UPDATE idempotency_keys SET created_at = 0');
+        await expect(again()).rejects.toMatchObject(ALREADY_OPEN);
+        expect(await orders.stored()).toBe(1);
       });
 
       test('where a request uses its key a second time', async () => {
