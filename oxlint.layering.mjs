@@ -13,7 +13,7 @@ const TEST_KIT = 'host-contract';
 const CORE = ['container', 'transaction', 'http'];
 const HOSTS = ['express', 'fastify', 'fetch', 'hono', 'nest'];
 /** What follows versions of others, over transactions. */
-const DATA = ['drivers', 'orm', 'outbox'];
+const DATA = ['drivers', 'idempotency', 'orm', 'outbox'];
 
 /**
  * A package is listed before it exists, so that its first import already obeys.
@@ -26,6 +26,7 @@ const RULES = {
   orm: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
   drivers: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
   outbox: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP, SQL] },
+  idempotency: { mayUse: ['container', 'transaction'], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
   http: { mayUse: ['container', 'transaction'], knowsNo: ['(express|fastify)', SQL] },
   express: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['fastify', SQL] },
   fastify: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['express', SQL] },

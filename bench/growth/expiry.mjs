@@ -3,7 +3,7 @@
  * gets as many expired keys as it has younger ones, which stay.
  */
 import { parseArgs } from 'node:util';
-import { ExpiredKeys, KEY_LIFETIME_MS } from '../../service/dist/idempotency/idempotency.js';
+import { createIdempotency } from '../../packages/idempotency/dist/index.js';
 import { readConfig } from '../../service/dist/index.js';
 import { createPool } from '../../service/dist/database/pool.js';
 import { run } from '../shared/postgres.mjs';
@@ -12,13 +12,15 @@ import { urlOf } from './databases.mjs';
 import { keysOf } from './rows.mjs';
 import { SIZES } from './sizes.mjs';
 
+const KEY_LIFETIME_MS = 86_400_000;
+
 const { values: options } = parseArgs({ options: { sizes: { type: 'string', default: SIZES.join(',') } } });
 const rows = [];
 for (const orders of options.sizes.split(',').map(Number)) {
   const keys = keysOf(orders);
   const pool = createPool(readConfig({ DATABASE_URL: urlOf(orders) }).database);
-  const expired = new ExpiredKeys(pool, console);
-  await expired.remove();
+  const idempotency = createIdempotency(pool, { dialect: 'postgres' });
+  await idempotency.removeExpired();
   const yesterday = Date.now() - KEY_LIFETIME_MS;
   await run(
     urlOf(orders),
@@ -26,7 +28,7 @@ for (const orders of options.sizes.split(',').map(Number)) {
        ${yesterday} - CAST(i AS bigint) * ${KEY_LIFETIME_MS} / ${keys} FROM generate_series(1, ${keys}) AS i`,
   );
   const start = performance.now();
-  await expired.remove();
+  await idempotency.removeExpired();
   const ms = performance.now() - start;
   await pool.close();
   const count = `SELECT count(*) AS left FROM idempotency_keys WHERE created_at < ${yesterday}`;

@@ -1,9 +1,9 @@
 import { Container, type IContainer, MetadataInjector, type Services } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
+import { createIdempotency } from '@ambit/idempotency';
 import type { Sandboxes } from '@ambit/transaction/testing';
 import type { Config } from './config/config.js';
 import { eventFeature } from './events/publishing.js';
-import { idempotency, LockedKeys } from './idempotency/idempotency.js';
 import { build, hosts, infrastructure } from './infrastructure.js';
 import { createLogger, type ILogger, inspectedOutput, LogOutput } from './logging/logger.js';
 import { orderFeature } from './orders/orders.js';
@@ -18,15 +18,7 @@ declare module '@ambit/container' {
 export const SCOPES = build(hosts).scopes;
 
 const graph = (config: Config, log: ILogger) =>
-  build(
-    hosts,
-    infrastructure(config, log),
-    idempotency,
-    userFeature,
-    orderFeature,
-    eventFeature(config),
-    replicaFeature(config),
-  );
+  build(hosts, infrastructure(config, log), userFeature, orderFeature, eventFeature(config), replicaFeature(config));
 
 /**
  * The whole object graph. The compiler reports missing keys, misfits and captive dependencies; verified at start-up, it reports circular
@@ -48,6 +40,6 @@ export async function sandboxesOf({ sandbox }: Config, container: IContainer): P
 }
 
 function giveOwnKeys(scope: IContainer): void {
-  const keys = new LockedKeys();
-  scope.register('ILockedKeys', () => keys);
+  const keys = createIdempotency(scope.resolve('IDatabasePool'), { dialect: scope.resolve('ISqlDialect').name });
+  scope.register('IIdempotency', () => keys);
 }

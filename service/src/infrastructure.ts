@@ -1,8 +1,9 @@
 import { lifetimes, onStart } from '@ambit/container';
+import { createIdempotency, type Idempotency } from '@ambit/idempotency';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
-import { dialectOf } from './database/dialect.js';
+import { dialectOf, type ISqlDialect } from './database/dialect.js';
 import { createPool, createTransactionCheck } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
@@ -20,6 +21,12 @@ export const hosts = feature('hosts', {
   IConnection: scopes.registered('transaction').as<IConnection>(),
 });
 
+/** They are kept for a day. */
+export function createKeys(pool: IDatabasePool, { name: dialect }: ISqlDialect, logger: ILogger): Idempotency {
+  const msg = 'Expired idempotency keys were not deleted; the next attempt is in an hour';
+  return createIdempotency(pool, { dialect, onError: (err) => logger.warn({ msg, err }) });
+}
+
 /** Every part of the service uses these. */
 export const infrastructure = (config: Config, log: ILogger) =>
   feature('infrastructure', {
@@ -32,6 +39,9 @@ export const infrastructure = (config: Config, log: ILogger) =>
     ])
       .pipe(onStart((pool) => prepareDatabase(pool, config, log)))
       .as<IDatabasePool>(),
+    IIdempotency: make('application', createKeys, ['IDatabasePool', 'ISqlDialect', 'ILogger']).pipe(
+      onStart((keys) => keys.start()),
+    ),
     IHealth: of('application', Health, ['IDatabasePool', 'ILogger']),
     IRequestContext: of('request', RequestContext).as<IRequestContext>(),
     IAuditLogger: of('request', AuditLogger, ['ILogger', 'IRequestContext']).as<IAuditLogger>(),

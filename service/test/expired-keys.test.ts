@@ -1,6 +1,6 @@
 import { connectionLost } from '@ambit/host-contract';
 import { expect, test, vi } from 'vitest';
-import { ExpiredKeys } from '../src/idempotency/idempotency.js';
+import { createKeys } from '../src/infrastructure.js';
 import { onEveryStage } from './support/every-stage.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000;
 
 onEveryStage((stage) => {
   const keys = (): Promise<object[]> => stage.rows('SELECT key FROM idempotency_keys');
-  const remove = (): Promise<void> => stage.app.container.resolve('IExpiredKeys').remove();
+  const remove = (): Promise<number> => stage.app.container.resolve('IIdempotency').removeExpired();
 
   test('keys are deleted after a day, younger ones are kept', async () => {
     await stage.post('/api/users', ADA, { 'idempotency-key': 'old' });
@@ -25,16 +25,16 @@ onEveryStage((stage) => {
     );
     let turn = 0;
     const seen: object[] = [];
-    const removeSome = stage.app.pool.execute.bind(stage.app.pool);
-    const execute = vi.spyOn(stage.app.pool, 'execute').mockImplementation(async (sql, params) => {
+    const removeSome = stage.app.pool.query.bind(stage.app.pool);
+    const query = vi.spyOn(stage.app.pool, 'query').mockImplementation(async (sql, params) => {
       const began = turn;
       setImmediate(() => turn++);
       const removed = await removeSome(sql, params);
-      seen.push({ after: params?.[0], removed: removed.rowCount, began });
+      seen.push({ after: params?.[0], removed: removed.length, began });
       return removed;
     });
     await remove();
-    execute.mockRestore();
+    query.mockRestore();
     expect(seen).toEqual([
       { after: -1, removed: 1000, began: 0 },
       { after: 1000, removed: 1000, began: 1 },
@@ -45,11 +45,11 @@ onEveryStage((stage) => {
   });
 
   test('a failure to delete them is logged, and the service starts nevertheless', async () => {
-    const execute = vi.spyOn(stage.app.pool, 'execute').mockRejectedValueOnce(connectionLost());
-    const expired = new ExpiredKeys(stage.app.pool, stage.app.log.logger);
+    const query = vi.spyOn(stage.app.pool, 'query').mockRejectedValueOnce(connectionLost());
+    const expired = createKeys(stage.app.pool, stage.app.container.resolve('ISqlDialect'), stage.app.log.logger);
     expired.start();
     expired.dispose();
-    execute.mockRestore();
+    query.mockRestore();
     const msg = 'Expired idempotency keys were not deleted; the next attempt is in an hour';
     expect(await stage.app.log.finds({ msg })).toMatchObject({ level: 40, err: { code: 'AMBIT_TX_CONNECTION_LOST' } });
   });

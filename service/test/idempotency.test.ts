@@ -167,7 +167,7 @@ onEveryStage((stage) => {
       expect(await stored()).toBe(0);
     });
 
-    test.each(['x', '~!"#$%&()*+,;', 'x'.repeat(255)])('may have the key %s', async (key) => {
+    test.each(['x', '~!"#$%&()*+,;', 'x'.repeat(255), '"in quotes"'])('may have the key %s', async (key) => {
       expect((await post(body, key)).status).toBe(201);
       expect(isReplay(await post(body, key))).toBe(true);
     });

@@ -64,7 +64,7 @@ describe.skipIf(postgres.missing)('the tables, partitioned as docs/service/scali
     const [app] = apps as [App];
     await app.request({ method: 'POST', path: '/api/users', body: ADA, headers: { 'idempotency-key': 'ada' } });
     await app.pool.query('UPDATE idempotency_keys SET created_at = created_at - $1::bigint', [DAY_MS]);
-    await app.container.resolve('IExpiredKeys').remove();
+    await app.container.resolve('IIdempotency').removeExpired();
     expect(await app.pool.query('SELECT key FROM idempotency_keys')).toEqual([]);
   });
 });

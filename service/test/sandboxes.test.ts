@@ -108,9 +108,11 @@ describe.skipIf(postgres.missing).each(HOST_VARIANTS)('SANDBOX=1 on %s', (varian
 
   test('does not lock an idempotency key that is in use outside of the sandbox', async () => {
     const key = randomUUID();
-    expect(service.container.resolve('ILockedKeys').acquire(key)).toBe(true);
+    const scope = service.container.createScope({ tags: ['request'] });
+    scope.resolve('IIdempotency').lock(scope, { key, caller: undefined, endpoint: 'POST /api/orders', input: null });
     expect(await new Client(service.url).placeOrder({ 'idempotency-key': key })).toMatchObject({ status: 409 });
     expect(await (await newClient()).placeOrder({ 'idempotency-key': key })).toMatchObject({ status: 201 });
+    await scope.dispose();
   });
 
   test('makes a sandbox wait for a value that must be unique and that another one has stored, and then refuses', async () => {

@@ -1,3 +1,4 @@
+import { createIdempotency } from '@ambit/idempotency';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type DatabaseKind, databases, type TestDatabase } from '../src/index.js';
 import type { Host } from './hosts/host.js';
@@ -10,6 +11,7 @@ import { databaseFaultContract } from './contract/database-faults.js';
 import { disposalContract } from './contract/disposal.js';
 import { floodContract } from './contract/floods.js';
 import { disconnectContract } from './contract/disconnects.js';
+import { dialectOf, idempotencyContract } from './contract/idempotency.js';
 import { killContract } from './contract/kills.js';
 import { outcomeContract } from './contract/outcomes.js';
 import { refusedInputContract } from './contract/refused-input.js';
@@ -53,6 +55,7 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
       turnContract(stageTest);
       disconnectContract(stageTest);
       connectionCloseContract(stageTest);
+      idempotencyContract(stageTest, kind);
       alone(stageTest);
     });
   });
@@ -71,6 +74,7 @@ function testOn(host: Host, kind: DatabaseKind): StageTest {
         product TEXT REFERENCES products (id) DEFERRABLE INITIALLY DEFERRED
       )`,
     );
+    await createIdempotency(database.pool, { dialect: dialectOf(kind) }).createTable();
   });
 
   afterAll(async () => {

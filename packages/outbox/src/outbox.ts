@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
-import { type IConnection, type IDatabasePool, splitStatements, TransactionError } from '@ambit/transaction';
-import { checkCount, checkFunction } from '@ambit/transaction/extension';
+import { type IConnection, type IDatabasePool, TransactionError } from '@ambit/transaction';
+import { checkCount, checkFunction, runScript } from '@ambit/transaction/extension';
 import type { Deliver, RelayOptions } from './options.js';
 import { Relay } from './relay.js';
-import { checkTable, outboxSchema, type OutboxTable } from './schema.js';
+import { outboxSchema, type OutboxTable, withDefaults } from './schema.js';
 import { type Statements, statementsFor } from './store.js';
 
 /** What happened, as `publish()` takes it. */
@@ -117,7 +117,7 @@ export class Outbox {
   /** @internal Call `createOutbox()` instead. */
   constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable) {
     this.#pool = pool;
-    this.#options = checkTable(options);
+    this.#options = withDefaults(options);
     this.#sql = statementsFor(this.#options);
   }
 
@@ -202,17 +202,8 @@ export class Outbox {
    * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused it, such as because the table exists
    * @throws what `getConnection()` of the pool, and BEGIN and COMMIT on its connection, throw
    */
-  async createTable(): Promise<void> {
-    const connection = await this.#pool.getConnection();
-    try {
-      await connection.beginTransaction();
-      for (const statement of splitStatements(outboxSchema(this.#options))) await connection.query(statement);
-      await connection.commit();
-      connection.release();
-    } catch (error) {
-      connection.release(true);
-      throw error;
-    }
+  createTable(): Promise<void> {
+    return runScript(this.#pool, outboxSchema(this.#options));
   }
 }
 

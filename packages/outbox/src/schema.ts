@@ -1,5 +1,4 @@
-import { inspect } from 'node:util';
-import { TransactionError } from '@ambit/transaction';
+import { checkTable } from '@ambit/transaction/extension';
 
 /** The databases that an outbox can be in. */
 export type OutboxDialect = 'postgres' | 'sqlite';
@@ -12,19 +11,9 @@ export interface OutboxTable {
   readonly table?: string;
 }
 
-const DIALECTS: ReadonlySet<unknown> = new Set<OutboxDialect>(['postgres', 'sqlite']);
-/** It becomes part of statements and of the names of indexes, which PostgreSQL cuts at 63 characters. */
-const TABLE_NAME = /^(?:[a-z_][a-z0-9_]{0,47}\.)?[a-z_][a-z0-9_]{0,47}$/;
-
 /** The table with its default name, checked: the name is part of every statement. */
-export function checkTable({ dialect, table = 'outbox' }: OutboxTable): Required<OutboxTable> {
-  if (!DIALECTS.has(dialect)) {
-    throw new TransactionError('AMBIT_OPTION', `dialect must be 'postgres' or 'sqlite', not ${inspect(dialect)}`);
-  }
-  if (typeof table !== 'string' || !TABLE_NAME.test(table)) {
-    const what = 'table must be a name of at most 48 lower-case letters, digits and underscores, maybe after a schema';
-    throw new TransactionError('AMBIT_OPTION', `${what}, not ${inspect(table)}`);
-  }
+export function withDefaults({ dialect, table = 'outbox' }: OutboxTable): Required<OutboxTable> {
+  checkTable({ dialect, table });
   return { dialect, table };
 }
 
@@ -45,7 +34,7 @@ export function checkTable({ dialect, table = 'outbox' }: OutboxTable): Required
  * ```
  */
 export function outboxSchema(options: OutboxTable): string {
-  const { dialect, table } = checkTable(options);
+  const { dialect, table } = withDefaults(options);
   const name = table.slice(table.indexOf('.') + 1);
   const isPostgres = dialect === 'postgres';
   const position = isPostgres ? 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY' : 'INTEGER PRIMARY KEY AUTOINCREMENT';

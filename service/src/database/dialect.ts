@@ -9,9 +9,6 @@ export interface ISqlDialect {
   readonly forUpdate: string;
   /** Whether `WITH` may contain INSERT and UPDATE, so that writes to several tables are one round trip. */
   readonly writesInWith: boolean;
-  /** Makes a statement that waits for a lock fail soon, with SQLSTATE 55P03; undefined where none can wait. */
-  readonly limitLockWait: string | undefined;
-  readonly unlimitLockWait: string | undefined;
 }
 
 const postgresDialect: ISqlDialect = {
@@ -19,8 +16,6 @@ const postgresDialect: ISqlDialect = {
   elements: (parameter) => `json_array_elements(CAST(${parameter} AS json))`,
   forUpdate: 'FOR UPDATE',
   writesInWith: true,
-  limitLockWait: `SET LOCAL lock_timeout = '100ms'`,
-  unlimitLockWait: 'SET LOCAL lock_timeout TO DEFAULT',
 };
 
 /** A transaction that writes has the whole file for itself, so no row needs a lock. */
@@ -30,8 +25,6 @@ const sqliteDialect: ISqlDialect = {
   forUpdate: '',
   // It would save nothing either: a statement is a call within this process.
   writesInWith: false,
-  limitLockWait: undefined,
-  unlimitLockWait: undefined,
 };
 
 /** The text of one statement for each dialect, written once: pools recognize statements by their text. */

@@ -1,5 +1,5 @@
 import { type IContainer, onStart } from '@ambit/container';
-import { afterCommit, type IConnection, type IDatabasePool } from '@ambit/transaction';
+import { afterCommit, type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
@@ -7,7 +7,7 @@ import type { ISqlDialect } from '../database/dialect.js';
 import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
 import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
-import { inRequestTransaction, type NewUser, type User, userFeature, UserRepository } from '../users/users.js';
+import { type NewUser, transactionOptions, type User, userFeature, UserRepository } from '../users/users.js';
 import { EventSender } from './sender.js';
 
 /** Calls back when the transaction is committed. */
@@ -78,7 +78,12 @@ export class TransactionalUserRepository extends UserRepository {
   }
 
   override create(data: NewUser): Promise<User> {
-    return inRequestTransaction(this.#request, (scope) => scope.resolve('IUserRepository').create(data));
+    const request = this.#request;
+    return runInTransaction(
+      request,
+      (scope) => scope.resolve('IUserRepository').create(data),
+      transactionOptions(request),
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { isAfterDisconnect } from '@ambit/http/host';
+import { IdempotencyError, type IdempotencyProblem } from '@ambit/idempotency';
 import { sqlStateOf, TransactionError } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
 import type { HostOptions } from '../hosts/host.js';
@@ -44,9 +45,18 @@ const REFUSALS: Readonly<Record<number, string>> = {
   431: 'The header fields are too large',
 };
 
+const BAD_KEY = 'Idempotency-Key must be 1 to 255 visible ASCII characters, given once';
+const KEY_PROBLEMS: Readonly<Record<IdempotencyProblem, string>> = {
+  missing: BAD_KEY,
+  malformed: BAD_KEY,
+  running: 'A request with this Idempotency-Key is still running: try again when it has finished',
+  reused: 'This Idempotency-Key was used for another request: take a new key for new work',
+};
+
 /** The only place that turns an error into a response. No text of a driver or library reaches the client. */
 export function errorResponse(error: unknown): ErrorResponse {
   if (error instanceof Problem) return response(error.status, error.message, error.headers);
+  if (error instanceof IdempotencyError) return response(error.status, KEY_PROBLEMS[error.problem], error.headers);
   if (error instanceof TransactionError) return databaseErrorResponse(error);
   if (isOverload(error)) return response(503, TRY_AGAIN, RETRY);
   const status = refusedStatus(error);

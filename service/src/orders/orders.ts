@@ -1,13 +1,8 @@
 import type { IContainer } from '@ambit/container';
+import type { IdempotencyHeader, IdempotentResponse, LockedRequest } from '@ambit/idempotency';
 import type { IConnection } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
 import { type ISqlDialect, sqlFor } from '../database/dialect.js';
-import {
-  type IdempotentRequest,
-  idempotentRequest,
-  type KeyHeader,
-  type ReplayableResponse,
-} from '../idempotency/idempotency.js';
 import { idOf, type IRequestContext, newId } from '../ids.js';
 import { feature, hosts, infrastructure, of } from '../infrastructure.js';
 import { isoNow } from '../logging/logger.js';
@@ -223,31 +218,29 @@ export const Order = Type.Object({
 });
 export type Order = Static<typeof Order>;
 
-/** The order as an idempotent request, if it has a key. */
-export function idempotentOrder(key: KeyHeader, { items }: NewOrder): IdempotentRequest | undefined {
+/**
+ * Locks the key of the order, if it has one. Called before a connection is acquired, so that a second request under a locked key
+ * never needs one.
+ */
+export function lockOrder(request: IContainer, key: IdempotencyHeader, { items }: NewOrder): LockedRequest | undefined {
   if (key === undefined) return undefined;
   const input = items.map(({ productId, quantity }) => [productId, quantity]);
-  return idempotentRequest(key, 'POST /api/orders', input);
-}
-
-/** Called before a connection is acquired, so that a second request under a locked key never needs one. */
-export function lockKey(request: IContainer, idempotent: IdempotentRequest | undefined): void {
-  if (idempotent) request.resolve('IKeyLock').acquire(idempotent.key);
+  const { userId: caller } = request.resolve('IRequestContext');
+  return request.resolve('IIdempotency').lock(request, { key, caller, endpoint: 'POST /api/orders', input });
 }
 
 /** Stores the order, its stock and its key in the transaction of the given scope. */
-export async function placeOrder(
+export function placeOrder(
   transaction: IContainer,
-  idempotent: IdempotentRequest | undefined,
+  locked: LockedRequest | undefined,
   body: NewOrder,
-): Promise<ReplayableResponse<Order>> {
+): Promise<IdempotentResponse<Order>> {
   const orders = transaction.resolve('IOrderRepository');
   const inventory = transaction.resolve('IInventoryService');
-  const place = async (): Promise<Order> => {
+  const place = async (): Promise<IdempotentResponse<Order>> => {
     const order = await orders.create(body);
     await inventory.reserve(order.items);
-    return order;
+    return { status: 201, headers: {}, body: order, replayed: false };
   };
-  if (idempotent) return transaction.resolve('IResponseStore').respond(idempotent, 201, place);
-  return { status: 201, headers: {}, body: await place(), replayed: false };
+  return locked ? locked.respond(transaction, place) : place();
 }

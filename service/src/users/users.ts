@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
-import { runInTransaction, TransactionError } from '@ambit/transaction';
+import type { IdempotencyHeader } from '@ambit/idempotency';
+import { TransactionError, type TransactionOptions } from '@ambit/transaction';
 import { unchecked } from '@ambit/transaction/check';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Queryable } from '../database/pool.js';
 import type { HttpResponse } from '../http/response.js';
-import { type IdempotentRequest, idempotentRequest, type KeyHeader } from '../idempotency/idempotency.js';
 import { idOf, newId, storedId } from '../ids.js';
 import { alias, feature, hosts, infrastructure, of } from '../infrastructure.js';
 import type { IAuditLogger } from '../logging/logger.js';
@@ -170,14 +170,11 @@ export async function getUser(users: IUserRepository, id: string): Promise<User>
 /** `extra` is added to the audit record: the two hosts differ in it. */
 export async function createUser(
   request: IContainer,
-  key: KeyHeader,
+  key: IdempotencyHeader,
   data: NewUser,
   extra: object,
 ): Promise<HttpResponse<User>> {
-  if (key !== undefined) {
-    const idempotent = idempotentRequest(key, 'POST /api/users', [data.name, data.email]);
-    return createUserOnce(request, idempotent, data, extra);
-  }
+  if (key !== undefined) return createUserOnce(request, key, data, extra);
   const users = request.resolve('IUserRepository');
   const audit = request.resolve('IAuditLogger');
   const user = await users.create(data).catch(throwOutcomeUnknown);
@@ -197,30 +194,34 @@ function throwOutcomeUnknown(error: unknown): never {
 /** Stores the user and the key in one transaction. */
 async function createUserOnce(
   request: IContainer,
-  idempotent: IdempotentRequest,
+  key: IdempotencyHeader,
   data: NewUser,
   extra: object,
 ): Promise<HttpResponse<User>> {
-  request.resolve('IKeyLock').acquire(idempotent.key);
   // Resolved before the work: a client that disconnects during COMMIT disposes the scope, and a stored user must be audited.
   const audit = request.resolve('IAuditLogger');
-  const response = await inRequestTransaction(request, (scope) => {
-    const users = scope.resolve('IUserRepository');
-    return scope.resolve('IResponseStore').respond(idempotent, 201, () => users.create(data));
-  });
+  const { userId: caller } = request.resolve('IRequestContext');
+  const response = await request
+    .resolve('IIdempotency')
+    .respond(
+      request,
+      { key, caller, endpoint: 'POST /api/users', input: [data.name, data.email] },
+      async (scope) => ({ status: 201, body: await scope.resolve('IUserRepository').create(data) }),
+      transactionOptions(request),
+    );
   if (!response.replayed) await auditCreation(audit, response.body, extra);
   return response;
 }
 
 /** A transaction with the time limit of the service, which is rolled back when the client disconnects. */
-export function inRequestTransaction<T>(request: IContainer, work: (scope: IContainer) => Promise<T>): Promise<T> {
+export function transactionOptions(request: IContainer): TransactionOptions {
   const logger = request.resolve('ILogger');
   const { requestId } = request.resolve('IRequestContext');
-  return runInTransaction(request, work, {
+  return {
     timeoutMs: request.resolve('IConfigService').get('transactionTimeoutMs'),
     signal: request.resolve('IRequestSignal'),
     onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
-  });
+  };
 }
 
 function auditCreation(audit: IAuditLogger, user: User, extra: object): Promise<void> {

@@ -63,5 +63,5 @@ async function doEverything(app: App): Promise<void> {
   for (const target of [`/${id}`, '?limit=2', `?after=${id}`, `?limit=2&after=${id}`])
     await app.request({ path: `/api/users${target}` });
   await app.request({ path: '/health/ready' });
-  await app.container.resolve('IExpiredKeys').remove();
+  await app.container.resolve('IIdempotency').removeExpired();
 }

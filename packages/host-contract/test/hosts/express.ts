@@ -106,6 +106,7 @@ async function handle(route: Route, req: Request, res: Response, next: NextFunct
       return req.transactionScope as IContainer;
     },
     body: req.body as unknown,
+    header: (name) => req.headers[name],
     res,
     setHeaders: (headers) => void res.set(headers),
     respond: async (reply) => send(res, reply),

@@ -99,6 +99,7 @@ function handlerOf({ transaction, responseDecides = false, handle, wrap }: Route
         return request.transactionScope as IContainer;
       },
       body: request.body,
+      header: (name) => request.headers[name],
       setHeaders: (headers) => void reply.headers(headers),
       respond,
       fail: (error) => void reply.send(error),

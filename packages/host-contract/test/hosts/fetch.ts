@@ -58,9 +58,10 @@ async function respond(routes: readonly Route[], request: Request, scope: IConta
   const route = routes.find((known) => known.method === method && known.path === pathOf(request));
   const body = await bodyOf(request);
   if (!route) return Response.json({ error: 'Not found' }, { status: 404 });
-  if (!route.transaction) return handled(route, { scope, transactionScope: undefined as never, body });
+  const header = (name: string): string | null => request.headers.get(name);
+  if (!route.transaction) return handled(route, { scope, transactionScope: undefined as never, body, header });
   const transactional = withTransaction(
-    (_request, transactionScope) => handled(route, { scope, transactionScope, body }),
+    (_request, transactionScope) => handled(route, { scope, transactionScope, body, header }),
     route.transaction,
   );
   return transactional(request, scope, undefined);
@@ -79,7 +80,10 @@ async function bodyOf(request: Request): Promise<unknown> {
 }
 
 /** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
-function handled({ handle }: Route, given: Pick<Call, 'scope' | 'transactionScope' | 'body'>): Promise<Response> {
+function handled(
+  { handle }: Route,
+  given: Pick<Call, 'scope' | 'transactionScope' | 'body' | 'header'>,
+): Promise<Response> {
   const headers = new Headers();
   return new Promise((resolve, reject) => {
     const call: Call = {

@@ -127,6 +127,7 @@ function handled({ handle, wrap }: Route, c: Context<{ Bindings: HttpBindings }>
         return c.get('transactionScope')!;
       },
       body: c.get('body'),
+      header: (name) => c.req.header(name),
       setHeaders: (headers) => Object.entries(headers).forEach(([name, value]) => c.header(name, value)),
       respond: async (reply) => resolve(responseOf(c, reply)),
       fail: reject,

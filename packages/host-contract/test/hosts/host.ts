@@ -21,6 +21,8 @@ export interface Call {
   /** `transactionScope` of the request; on a route without a transaction there is none. */
   readonly transactionScope: IContainer;
   readonly body: unknown;
+  /** A header of the request, as the host gives it. */
+  header(name: string): string | readonly string[] | null | undefined;
   /** The response of `node:http`, on hosts whose handlers respond with it. */
   readonly res?: ServerResponse;
   /** Says something of the response to come. */

@@ -65,6 +65,7 @@ function handlerOf({ transaction, handle, wrap }: Route): Handler {
         scope: requestScope,
         transactionScope: scope,
         body,
+        header: (name) => req.headers[name],
         res,
         setHeaders: (headers) => void res.setHeaders(new Map(Object.entries(headers))),
         respond: async (reply) => send(res, reply),

@@ -202,6 +202,31 @@ export function wantsArrays(options: ExecuteOptions): boolean {
   return options.rowMode === 'array';
 }
 
+/** It becomes part of statements and of the names of indexes, which PostgreSQL cuts at 63 characters. */
+const TABLE_NAME = /^(?:[a-z_][a-z0-9_]{0,47}\.)?[a-z_][a-z0-9_]{0,47}$/;
+const TABLE_DIALECTS: readonly unknown[] = ['postgres', 'sqlite'];
+
+/**
+ * Checks the options of a package that keeps a table of its own: the name becomes a part of statements.
+ *
+ * @param options - the SQL that the database speaks, and the name of the table, maybe after a schema
+ * @throws `TransactionError` `AMBIT_OPTION`: one of them is invalid
+ *
+ * @example
+ * ```ts
+ * import { checkTable } from '@ambit/transaction/extension';
+ *
+ * checkTable({ dialect: 'postgres', table: 'shop.outbox' });
+ * ```
+ */
+export function checkTable({ dialect, table }: { readonly dialect: unknown; readonly table: unknown }): void {
+  if (!TABLE_DIALECTS.includes(dialect))
+    throw new TransactionError('AMBIT_OPTION', `dialect must be 'postgres' or 'sqlite', not ${shown(dialect)}`);
+  if (typeof table === 'string' && TABLE_NAME.test(table)) return;
+  const what = 'table must be a name of at most 48 lower-case letters, digits and underscores, maybe after a schema';
+  throw new TransactionError('AMBIT_OPTION', `${what}, not ${shown(table)}`);
+}
+
 /** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */
 export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
   if (rowMode !== undefined && rowMode !== 'object' && rowMode !== 'array') {

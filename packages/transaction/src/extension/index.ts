@@ -2,6 +2,7 @@ import type { DatabasePool, IConnection, IDatabasePool } from '../core/contract.
 import type { Driver } from '../pool/driver.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
+import { splitStatements } from '../sql/split-statements.js';
 import { withinRun } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { TRANSACTION } from '../transaction/transaction-of.js';
@@ -9,7 +10,7 @@ import { TRANSACTION } from '../transaction/transaction-of.js';
 export { systemClock } from '../core/clock.js';
 export { executeOn } from '../core/contract.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
-export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
+export { checkClock, checkCount, checkFunction, checkTable, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
@@ -20,6 +21,7 @@ export { firstWords, isTransactionControl } from '../sql/control-statements.js';
 export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';
 export { PositionalTexts } from '../sql/positional.js';
 export { type SqliteEngine, type SqliteEngineStatement, sqlitePoolOver } from '../sqlite/engine.js';
+export { onDispose } from '../transaction/scope-disposal.js';
 export type { CallbackKind } from '../transaction/callbacks.js';
 export type { Savepoint } from '../transaction/savepoint.js';
 
@@ -45,6 +47,35 @@ export type { Savepoint } from '../transaction/savepoint.js';
  */
 export function poolOver(driver: Driver, options: DriverPoolOptions): DatabasePool {
   return new Pool(driver, readDriverOptions(options));
+}
+
+/**
+ * Runs the statements of a text in one transaction, for a migration and for tests.
+ *
+ * @param pool - where the connection comes from
+ * @param script - statements with a semicolon after each
+ * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused one, such as because a table exists; nothing is kept
+ * @throws what `getConnection()` of the pool, and BEGIN and COMMIT on its connection, throw
+ *
+ * @example
+ * ```ts
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { runScript } from '@ambit/transaction/extension';
+ *
+ * const createTable = (pool: IDatabasePool) => runScript(pool, 'CREATE TABLE a (id text); CREATE INDEX a_id ON a (id);');
+ * ```
+ */
+export async function runScript(pool: Pick<IDatabasePool, 'getConnection'>, script: string): Promise<void> {
+  const connection = await pool.getConnection();
+  try {
+    await connection.beginTransaction();
+    for (const statement of splitStatements(script)) await connection.query(statement);
+    await connection.commit();
+    connection.release();
+  } catch (error) {
+    connection.release(true);
+    throw error;
+  }
 }
 
 /**

@@ -41,6 +41,28 @@ function replaceDispose(scope: IContainer): Set<Callback> {
   return callbacks;
 }
 
+/**
+ * Calls `fn` when a scope is disposed, also a scope of a container without `defer()`.
+ *
+ * @param scope - a scope that is open
+ * @param fn - what is called; the disposal waits for what it returns
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { onDispose } from '@ambit/transaction/extension';
+ *
+ * function lockUntilDisposed(scope: IContainer, keys: Set<string>, key: string): void {
+ *   onDispose(scope, () => void keys.delete(key));
+ *   keys.add(key);
+ * }
+ * ```
+ */
+export function onDispose(scope: IContainer, fn: () => Promise<void> | undefined): void {
+  if (scope.defer) scope.defer(fn);
+  else beforeDispose(scope, fn);
+}
+
 /** Makes the disposal of `scope` wait for work that is in progress. `work` never rejects. */
 export function disposeAfter(work: Promise<void>, scope: IContainer): void {
   const watched: WatchedScope = scope;
@@ -55,8 +77,7 @@ function watch(scope: IContainer): Set<Promise<void>> {
     for (const work of all) await work;
   };
   try {
-    if (scope.defer) scope.defer(finish);
-    else beforeDispose(scope, finish);
+    onDispose(scope, finish);
   } catch {
     // It is disposed already, and nothing can make it wait.
   }

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { IContainer } from '@ambit/container';
 import { containerMiddleware, withDeps, withTransaction } from '@ambit/express';
+import type { LockedRequest } from '@ambit/idempotency';
 import { inspectorMiddleware } from '@ambit/inspector/express';
 import express, {
   type ErrorRequestHandler,
@@ -27,9 +28,8 @@ import {
 import { JSON_TYPE, respondToFailure } from '../../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../../http/routes.js';
 import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
-import type { IdempotentRequest } from '../../idempotency/idempotency.js';
 import type { ILogger } from '../../logging/logger.js';
-import { idempotentOrder, lockKey, NewOrder, placeOrder } from '../../orders/orders.js';
+import { lockOrder, NewOrder, placeOrder } from '../../orders/orders.js';
 import { Problem } from '../../problem.js';
 import { createUser, discard, getUser, listUsers, NewUser } from '../../users/users.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
@@ -109,7 +109,7 @@ function orderRoutes({ logger, transaction }: HostOptions): Router {
   router.post('/', checkOrder, withTransaction({ ...transaction, onError, onSecondResponse }), async (req, res) => {
     const { status, headers, body } = await placeOrder(
       req.transactionScope as IContainer,
-      idempotentOrderIn(req),
+      res.locals['locked'] as LockedRequest | undefined,
       orderIn(req),
     );
     res.status(status).set(headers).json(body);
@@ -119,16 +119,13 @@ function orderRoutes({ logger, transaction }: HostOptions): Router {
 }
 
 /** Everything that can be refused is refused before a connection is acquired. */
-const checkOrder: RequestHandler = (req, _res, next) => {
+const checkOrder: RequestHandler = (req, res, next) => {
   req.body = checkNewOrder(takeBody(req));
-  lockKey(req.container, idempotentOrderIn(req));
+  res.locals['locked'] = lockOrder(req.container, req.headers['idempotency-key'], orderIn(req));
   next();
 };
 
 const orderIn = (req: Request): NewOrder => req.body as NewOrder;
-
-const idempotentOrderIn = (req: Request): IdempotentRequest | undefined =>
-  idempotentOrder(req.headers['idempotency-key'], orderIn(req));
 
 const checkNewUser = bodyCheck(NewUser);
 

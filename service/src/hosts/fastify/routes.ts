@@ -15,7 +15,7 @@ import {
 import { type ErrorResponse, errorResponse, JSON_TYPE, respondToFailure } from '../../http/response.js';
 import { unrouted } from '../../http/routes.js';
 import { newId } from '../../ids.js';
-import { idempotentOrder, lockKey, NewOrder, placeOrder } from '../../orders/orders.js';
+import { lockOrder, NewOrder, placeOrder } from '../../orders/orders.js';
 import { CreatedUser, createUser, discard, getUser, listUsers, NewUser } from '../../users/users.js';
 import type { HostOptions } from '../host.js';
 
@@ -159,11 +159,10 @@ async function sendCreated(
 
 export async function orderRoutes(server: FastifyInstance): Promise<void> {
   server.post<{ Body: NewOrder }>('/', { schema: { body: NewOrder } }, async (request, reply) => {
-    const idempotent = idempotentOrder(request.headers['idempotency-key'], request.body);
-    lockKey(request.container, idempotent);
+    const locked = lockOrder(request.container, request.headers['idempotency-key'], request.body);
     const scope = await request.startTransaction();
     try {
-      const { status, headers, body, replayed } = await placeOrder(scope, idempotent, request.body);
+      const { status, headers, body, replayed } = await placeOrder(scope, locked, request.body);
       if (!replayed) await scope.resolve('IAuditLogger').log('order_created', { orderId: body.id });
       await request.commitTransaction();
       return await reply.code(status).headers(headers).send(body);

@@ -1,0 +1,80 @@
+import { Container, type IContainer, Registration } from '@ambit/container';
+import { databases as onDisk, type DatabaseKind, type TestDatabase } from '@ambit/host-contract';
+import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+import {
+  createIdempotency,
+  type Idempotency,
+  type IdempotencyDialect,
+  type IdempotentRequest,
+  type NewResponse,
+} from '../../src/index.js';
+
+interface KeyDatabase extends Pick<DatabaseKind, 'name' | 'missing'> {
+  readonly dialect: IdempotencyDialect;
+  readonly open: () => Promise<Pick<TestDatabase, 'pool' | 'drop'>>;
+}
+
+/** Every database that keys can be in; in memory there is one connection for all. */
+export const databases: readonly KeyDatabase[] = [
+  ...onDisk.map((kind): KeyDatabase => ({ ...kind, dialect: kind.name === 'SQLite' ? 'sqlite' : 'postgres' })),
+  { name: 'SQLite in memory', missing: false, dialect: 'sqlite', open: openMemory },
+];
+
+async function openMemory(): Promise<Pick<TestDatabase, 'pool' | 'drop'>> {
+  const pool = createSqlitePool({ path: ':memory:', closeTimeoutMs: 100 });
+  return { pool, drop: () => pool.close() };
+}
+
+/** An application with one table of orders, on one database. */
+export class Orders {
+  readonly app: Container;
+  readonly pool: IDatabasePool;
+  readonly dialect: IdempotencyDialect;
+  readonly idempotency: Idempotency;
+  /** Another process would have another one. */
+  readonly otherProcess: Idempotency;
+
+  constructor(pool: IDatabasePool, dialect: IdempotencyDialect) {
+    this.pool = pool;
+    this.dialect = dialect;
+    this.app = new Container({ tags: ['application'] }).addRegistration(
+      Registration.fromValue(pool).to('IDatabasePool'),
+    );
+    this.idempotency = createIdempotency(pool, { dialect });
+    this.otherProcess = createIdempotency(pool, { dialect });
+  }
+
+  async createTables(): Promise<void> {
+    await this.pool.query('CREATE TABLE orders (id text PRIMARY KEY)');
+    await this.idempotency.createTable();
+  }
+
+  async clear(): Promise<void> {
+    for (const table of ['orders', 'idempotency_keys']) await this.pool.query(`DELETE FROM ${table}`);
+  }
+
+  request(key = 'a-key', others: Partial<IdempotentRequest> = {}): IdempotentRequest {
+    return { key, caller: undefined, endpoint: 'POST /orders', input: null, ...others };
+  }
+
+  requestScope(): IContainer {
+    return this.app.createScope({ tags: ['request'] });
+  }
+
+  /** Stores an order in the transaction of the scope. */
+  readonly place = async (scope: IContainer): Promise<NewResponse<{ id: string }>> => {
+    const id = crypto.randomUUID();
+    await scope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', [id]);
+    return { status: 201, body: { id } };
+  };
+
+  async stored(): Promise<number> {
+    return (await this.pool.query('SELECT id FROM orders')).length;
+  }
+
+  async keys(): Promise<string[]> {
+    const rows = await this.pool.query<{ key: string }>('SELECT key FROM idempotency_keys ORDER BY key');
+    return rows.map(({ key }) => key);
+  }
+}
