@@ -2,6 +2,7 @@ import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { type SlonikMethods, type SlonikOptions, slonikOn } from '@ambit/orm/slonik';
 import {
   CheckIntegrityConstraintViolationError,
+  type CommonQueryMethods,
   createPool,
   type DatabasePool,
   ForeignKeyIntegrityConstraintViolationError,
@@ -155,17 +156,25 @@ describe("rejects with slonik's classes", () => {
   });
 });
 
-it('sends no query again: after a conflict the whole transaction is run again', async () => {
+it('sends no query again, and runs no nested transaction again: after a conflict the whole transaction is run again', async () => {
+  const conflict = sql.unsafe`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$`;
   let attempts = 0;
-  let queries = 0;
-  await inTransaction(
-    async (slonik) => {
-      attempts += 1;
-      if (attempts === 1) await slonik.query(sql.unsafe`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$`);
-    },
-    { interceptors: [{ name: 'count', beforeQueryExecution: () => ((queries += 1), null) }] },
-  );
-  expect([attempts, queries]).toEqual([2, 1]);
+  let nested = 0;
+  const codes: unknown[] = [];
+  await inTransaction(async (slonik) => {
+    attempts += 1;
+    const rethrow = (error: unknown): never => {
+      codes.push((error as { code?: unknown }).code);
+      throw error;
+    };
+    if (attempts === 1) await slonik.query(conflict).catch(rethrow);
+    const part = (connection: CommonQueryMethods): Promise<unknown> => {
+      nested += 1;
+      return connection.query(conflict);
+    };
+    if (attempts === 2) await slonik.transaction(part).catch(rethrow);
+  });
+  expect([attempts, nested, codes]).toEqual([3, 1, ['40001', '40001']]);
 });
 
 it('refuses the pool in its transaction, as slonik does', async () => {
