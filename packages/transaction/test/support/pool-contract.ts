@@ -810,6 +810,14 @@ export function poolContract({
         expect((beside as Error).message).toContain('A not-supported run waited for a second connection');
       }
       expect(await lines(two)).toEqual(['alone', 'alone, too']);
+
+      const half = runInTransaction(app, async (scope) => {
+        await add('supports', 'half', scope);
+        const part = runInTransaction(scope, () => Promise.reject(failure), { propagation: 'supports' });
+        await expect(part).rejects.toBe(failure);
+      });
+      await expect(half).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: failure });
+      expect(await lines(two)).toEqual(['alone', 'alone, too']);
     });
 
     test('declares only what it lacks', () => {
