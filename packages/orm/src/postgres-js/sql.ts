@@ -18,6 +18,14 @@ const TEXTS: ExecuteOptions = { rowMode: 'array', types: { getTypeParser: () => 
 /** The array types that were created in the database, by the options of a `postgres()`; 0 where a type is no array. */
 const created = new WeakMap<object, Map<number, number>>();
 
+/** The library would read the numbers of arrays from the server when it connects. */
+function knowTypes(options: PostgresJs['options']): Map<number, number> {
+  for (const { oid, arrayOid } of TYPES.values()) options.shared.typeArrayMap[oid] ??= arrayOid;
+  const arrays = new Map<number, number>();
+  created.set(options, arrays);
+  return arrays;
+}
+
 /** As the library's own. Its further fields are not enumerable. */
 class Result extends Array<unknown> {
   declare count: number | null;
@@ -48,10 +56,7 @@ export class ScopedSql {
     const { options } = library;
     this.#target = target;
     this.#library = library;
-    this.#createdArrays = created.get(options) ?? new Map<number, number>();
-    created.set(options, this.#createdArrays);
-    // It would read them from the server when it connects.
-    for (const { oid, arrayOid } of TYPES.values()) options.shared.typeArrayMap[oid] ??= arrayOid;
+    this.#createdArrays = created.get(options) ?? knowTypes(options);
     this.sql = this.#scoped();
   }
 
