@@ -1,19 +1,24 @@
 import { fork } from 'node:child_process';
 
 /**
- * @typedef {{ order: string, fault?: import('./faults.mjs').Fault }} Placing
+ * @typedef {{ order: string, fault?: import('./faults.mjs').Fault, fails?: boolean }} Placing `fails`: its work throws after the last statement
  * @typedef {{ outcome: string, statements: string[] }} Placed
  */
 
 /** The server process: a new one is started for the order after one that has killed it. */
 export class Servers {
   #settings;
+  #program;
   /** @type {Promise<import('node:child_process').ChildProcess> | undefined} */
   #child;
 
-  /** @param {{ url: string, boss: string, queueOutside: boolean }} settings */
-  constructor(settings) {
+  /**
+   * @param {{ url: string, queueOutside: boolean, boss?: string }} settings
+   * @param {URL} [program] which is the server
+   */
+  constructor(settings, program = new URL('server.mjs', import.meta.url)) {
     this.#settings = settings;
+    this.#program = program;
   }
 
   /**
@@ -40,7 +45,7 @@ export class Servers {
 
   /** @returns {Promise<import('node:child_process').ChildProcess>} */
   #start() {
-    const child = fork(new URL('server.mjs', import.meta.url), [JSON.stringify(this.#settings)]);
+    const child = fork(this.#program, [JSON.stringify(this.#settings)]);
     return new Promise((resolve, reject) => {
       child.once('message', () => resolve(child));
       child.once('exit', (code) => reject(new Error(`The server did not start: ${code}`)));

@@ -7,6 +7,7 @@ import { ADA, BOB, type Stage } from './stage.js';
 /** Nested transactions: savepoints on the one connection. */
 export function nestingStories(stage: Stage): void {
   const { inTransaction, committedAuthors } = stage;
+  const nestsByStatements = stage.orm.nestsByStatements ?? false;
 
   it('undoes a nested transaction that rejects, and keeps the rest', async () => {
     const failure = new Error('only this part');
@@ -67,32 +68,54 @@ export function nestingStories(stage: Stage): void {
     expect(await committedAuthors()).toEqual(outcomes[1].status === 'fulfilled' ? [BOB] : []);
   });
 
-  it('lets the code of a nested transaction use the IConnection, and undoes its statements, too', async () => {
-    await inTransaction(async (session, scope) => {
-      const connection = scope.resolve<IConnection>('IConnection');
-      const part = session.nested(async () => {
-        await connection.query("INSERT INTO authors (id, name) VALUES (1, 'Ada')");
-        throw new Error('undone');
-      });
-      await expect(part).rejects.toThrow('undone');
-      expect(await session.authors()).toEqual([]);
-    });
-  });
-
-  it('drops what a nested transaction wanted to do after COMMIT when it is undone', async () => {
-    const called: string[] = [];
-    await inTransaction(async (session, scope) => {
-      const nested = (name: string, fails: boolean): Promise<void> =>
-        session.nested(async (inner) => {
-          await inner.authors();
-          transactionOf(scope)?.afterCommit(() => void called.push(name));
-          if (fails) throw new Error('undone');
+  it.runIf(nestsByStatements)(
+    'refuses the IConnection and callbacks while a nested transaction is in progress',
+    async () => {
+      await inTransaction(async (session, scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        await session.nested(async (inner) => {
+          await inner.insertAuthor(ADA);
+          await expect(connection.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_NESTED' });
+          expect(() => transactionOf(scope)?.afterCommit(() => undefined)).toThrow('outside of the nested run');
+          expect(await inner.authors()).toEqual([ADA]);
         });
-      await nested('kept', false);
-      await expect(nested('undone', true)).rejects.toThrow('undone');
-    });
-    expect(called).toEqual(['kept']);
-  });
+        expect(await connection.query('SELECT id FROM authors')).toEqual([{ id: 1 }]);
+      });
+    },
+  );
+
+  it.skipIf(nestsByStatements)(
+    'lets the code of a nested transaction use the IConnection, and undoes its statements, too',
+    async () => {
+      await inTransaction(async (session, scope) => {
+        const connection = scope.resolve<IConnection>('IConnection');
+        const part = session.nested(async () => {
+          await connection.query("INSERT INTO authors (id, name) VALUES (1, 'Ada')");
+          throw new Error('undone');
+        });
+        await expect(part).rejects.toThrow('undone');
+        expect(await session.authors()).toEqual([]);
+      });
+    },
+  );
+
+  it.skipIf(nestsByStatements)(
+    'drops what a nested transaction wanted to do after COMMIT when it is undone',
+    async () => {
+      const called: string[] = [];
+      await inTransaction(async (session, scope) => {
+        const nested = (name: string, fails: boolean): Promise<void> =>
+          session.nested(async (inner) => {
+            await inner.authors();
+            transactionOf(scope)?.afterCommit(() => void called.push(name));
+            if (fails) throw new Error('undone');
+          });
+        await nested('kept', false);
+        await expect(nested('undone', true)).rejects.toThrow('undone');
+      });
+      expect(called).toEqual(['kept']);
+    },
+  );
 
   it('runs in a nested runInTransaction(), and is undone with it', async () => {
     await inTransaction(async (session, scope) => {

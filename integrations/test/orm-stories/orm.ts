@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import type { IDatabasePool } from '@ambit/transaction';
-import type { DatabaseKind, TestDatabase } from '../support/databases.js';
+import type { DatabaseKind, DriverName, TestDatabase } from '../support/databases.js';
 
 export interface Author {
   readonly id: number;
@@ -54,8 +54,15 @@ export interface OrmSession {
 export interface Orm {
   readonly name: string;
   readonly databases: readonly DatabaseKind[];
+  /** Also on pools over these drivers of PostgreSQL. Default: none. */
+  readonly drivers?: readonly DriverName[];
   /** Whether its sessions have `stream()`. */
   readonly streams: boolean;
+  /**
+   * Set where a nested transaction begins and completes with statements and calls no function of ours: then the code between them can
+   * use the library alone, and the rest is refused meanwhile.
+   */
+  readonly nestsByStatements?: true;
   /** Where its users find the code of a refused statement. Default: in the error itself. */
   readonly refused?: (error: unknown) => unknown;
   /** What `sample()` resolves to for `SAMPLE`, in the ORM's own types. */

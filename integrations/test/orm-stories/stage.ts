@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { runInTransaction, type RunOptions } from '@ambit/transaction';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type App, openApp } from '../support/app.js';
-import type { DatabaseKind } from '../support/databases.js';
+import type { DatabaseKind, DriverName } from '../support/databases.js';
 import type { OpenOrm, Orm, OrmSession } from './orm.js';
 import { createTables, emptyTables } from './tables.js';
 
@@ -14,6 +14,8 @@ export const NOTES = { id: 1, authorId: 1, name: 'Notes' };
 export interface Stage {
   readonly orm: Orm;
   readonly kind: DatabaseKind;
+  /** The pool has one connection, so that nothing else can be read while a transaction is open. */
+  readonly hasOneConnection: boolean;
   readonly app: App;
   readonly opened: OpenOrm;
   /** Runs the work in a transaction, with the ORM in its scope. */
@@ -27,11 +29,11 @@ export interface Stage {
 }
 
 /** Opens the stage before the tests of this `describe`, and closes it after them. */
-export function openStage(orm: Orm, kind: DatabaseKind): Stage {
+export function openStage(orm: Orm, kind: DatabaseKind, driver?: DriverName): Stage {
   let app: App;
   let opened: OpenOrm;
   beforeAll(async () => {
-    app = await openApp(kind);
+    app = await openApp(kind, driver);
     await createTables(app);
     opened = await orm.open(app);
   });
@@ -43,6 +45,7 @@ export function openStage(orm: Orm, kind: DatabaseKind): Stage {
   return {
     orm,
     kind,
+    hasOneConnection: driver === 'PGlite',
     get app() {
       return app;
     },

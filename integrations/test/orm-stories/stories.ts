@@ -9,8 +9,12 @@ import { typeStories } from './types.js';
 
 /** What every ORM must do on a transaction's connection, on each database that it supports. */
 export function ormStories(orm: Orm): void {
-  describe.each(orm.databases)(`${orm.name} on %s`, (kind) => {
-    const stage = openStage(orm, kind);
+  const pools = [
+    ...orm.databases.map((kind) => ({ kind, driver: undefined, name: kind })),
+    ...(orm.drivers ?? []).map((driver) => ({ kind: 'PostgreSQL', driver, name: `the pool over ${driver}` }) as const),
+  ];
+  describe.each(pools)(`${orm.name} on $name`, ({ kind, driver }) => {
+    const stage = openStage(orm, kind, driver);
     statementStories(stage);
     nestingStories(stage);
     failureStories(stage);

@@ -1,7 +1,9 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type IDatabasePool } from '@ambit/transaction';
 import { createOutbox, type Deliver, type OutboxEvent } from '@ambit/outbox';
@@ -13,9 +15,11 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { eventServer } from './http-receiver.js';
 import { toHttp } from './http-sender.js';
+import { toInngest } from './inngest.js';
 import { toJetStream } from './jetstream.js';
 import { toRabbitMq } from './rabbitmq.js';
 import { toRedisStream } from './redis-streams.js';
+import { toRestate } from './restate.js';
 
 const KEY = Buffer.from('a key of 32 bytes, for the tests');
 const name = (): string => `ambit-${randomUUID().slice(0, 8)}`;
@@ -121,11 +125,47 @@ async function redisStream(): Promise<Receiver> {
   };
 }
 
+/** The receiving end of a documented protocol, which starts nothing for an id that it knows. `integrations/restate.mjs` runs the real Restate. */
+async function started(
+  read: (request: IncomingMessage, body: unknown) => { id: unknown; payload: unknown; response: object },
+): Promise<{ url: string; effects: () => unknown[] }> {
+  const seen = new Map<unknown, unknown>();
+  const server = createServer((request, response) => {
+    void json(request).then((sent) => {
+      const { id, payload, response: body } = read(request, sent);
+      if (!seen.has(id)) seen.set(id, payload);
+      response.writeHead(202, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, effects: () => [...seen.values()] };
+}
+
+async function restate(): Promise<Receiver> {
+  const { url, effects } = await started(({ method, url: path, headers }, payload) => {
+    expect([method, path]).toEqual(['POST', '/shop/order.created/send']);
+    return { id: headers['idempotency-key'], payload, response: { invocationId: 'inv_1', status: 'Accepted' } };
+  });
+  return { deliver: toRestate(url, ({ topic }) => `shop/${topic}`), effects };
+}
+
+async function inngest(): Promise<Receiver> {
+  const { url, effects } = await started(({ method, url: path }, body) => {
+    const { id, name: topic, data, ts } = body as Record<string, unknown>;
+    expect([method, path, topic, typeof ts]).toEqual(['POST', '/e/key', 'order.created', 'number']);
+    return { id, payload: data, response: { ids: ['1'], status: 200 } };
+  });
+  return { deliver: toInngest(url, 'key'), effects };
+}
+
 describe.each([
   ['HTTP', http],
   ['RabbitMQ', rabbitMq],
   ['NATS JetStream', jetStream],
   ['a Redis stream', redisStream],
+  ['Restate', restate],
+  ['Inngest', inngest],
 ] as const)('%s', (_, open: () => Promise<Receiver>) => {
   test('gets every event in order, and one that is sent twice has one effect', async () => {
     const { deliver, effects } = await open();

@@ -12,6 +12,7 @@ const folder = process.env['BETTER_SQLITE3'];
 
 poolContract({
   name: 'better-sqlite3',
+  hasOneConnection: true,
   beginWaits: true,
   missing: folder === undefined,
   open: () => {

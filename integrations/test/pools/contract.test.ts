@@ -17,7 +17,7 @@ let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
 afterAll(async () => (await started)?.close());
 
-const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 'terminates'>[] = [
+const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 'terminates' | 'hasOneConnection'>[] = [
   {
     name: 'pg',
     terminates: true,
@@ -43,6 +43,7 @@ const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 't
   },
   {
     name: 'pglite',
+    hasOneConnection: true,
     open: async () => {
       // It takes seconds to start, so all tests share one.
       const database = await pglite();
@@ -73,6 +74,7 @@ const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 't
   },
   {
     name: 'node-sqlite',
+    hasOneConnection: true,
     beginWaits: true,
     open: () => inFolder((path, options) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), options)),
   },

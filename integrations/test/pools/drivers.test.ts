@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
+import { PGlite } from '@electric-sql/pglite';
 import { Container } from '@ambit/container';
 import { type DatabasePool, type IConnection, runInTransaction } from '@ambit/transaction';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import { fromNodeSqlite } from '@ambit/drivers/node-sqlite';
 import { fromPgPool } from '@ambit/drivers/pg';
+import { fromPGlite } from '@ambit/drivers/pglite';
 import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import { createPool } from 'mysql2';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { inFolder, mysqlUrl, newName, openSchema, postgresUrl } from './databases.js';
 
 /** The transaction scope of an application over the pool. */
@@ -126,6 +128,34 @@ describe.each([
     const sql = "SELECT DATE '2024-02-29' AS day, NULL::int AS missing, 5 AS five";
     expect((await pool.execute(sql, [], { types })).rows).toEqual([{ day: '1082:2024-02-29', missing: null, five: 5 }]);
     expect((await pool.execute(sql, [], { types, rowMode: 'array' })).rows).toEqual([['1082:2024-02-29', null, 5]]);
+  });
+});
+
+describe.each([
+  ['pg', () => fromPgPool(new Pool({ connectionString: postgresUrl, max: 1 }))],
+  ['postgres.js', () => fromPostgresJs(postgres(postgresUrl, { max: 1 }))],
+  ['PGlite', async () => fromPGlite(await PGlite.create())],
+])('values through a pool over %s', (_name, open) => {
+  let pool: DatabasePool;
+  beforeAll(async () => {
+    pool = await open();
+  });
+  afterAll(() => pool.close());
+
+  it('sends a text as it is, whatever the type of the column', async () => {
+    const sql = `SELECT $1::jsonb ->> 'a' AS json, $2::boolean AS yes, $3::date::text AS day, $4::bytea AS bytes, $5::int AS five, $6::text[] AS list`;
+    const [row] = await pool.query(sql, ['{"a":1}', 'true', '2024-02-29', '\\x00ff', '5', '{a,"b,c"}']);
+    expect(row).toMatchObject({ json: '1', yes: true, day: '2024-02-29', five: 5, list: ['a', 'b,c'] });
+    expect(Buffer.from(row?.['bytes'] as Uint8Array).toString('hex')).toBe('00ff');
+  });
+
+  it('gives the text of each type to the parser of the caller', async () => {
+    const types = { getTypeParser: (oid: number) => (text: string) => `${oid} ${text}` };
+    const sql = `SELECT true AS a, 1::int8 AS b, '{"a": 1}'::jsonb AS c, '{1,2}'::int4[] AS d, 'x'::text AS e, '1 day'::interval AS f, '(1,2)'::point AS g`;
+    const values = ['16 t', '20 1', '3802 {"a": 1}', '1007 {1,2}', '25 x', '1186 1 day', '600 (1,2)'];
+    expect((await pool.execute(sql, [], { types, rowMode: 'array' })).rows).toEqual([values]);
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name, index) => [name, values[index]] as const);
+    expect((await pool.execute(sql, [], { types })).rows).toEqual([Object.fromEntries(names)]);
   });
 });
 

@@ -1,10 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { fromPgPool } from '@ambit/drivers/pg';
+import { fromPGlite } from '@ambit/drivers/pglite';
+import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
+import postgres from 'postgres';
 
 /** An empty database of a test file alone, removed by `drop()`. */
 export interface TestDatabase {
@@ -20,20 +25,24 @@ export interface TestDatabase {
 export const DATABASES = {
   PostgreSQL: openPostgres,
   SQLite: openSqlite,
-} as const satisfies Record<string, () => Promise<TestDatabase>>;
+} as const satisfies Record<string, (driver?: DriverName) => Promise<TestDatabase>>;
+
+/** Pools for PostgreSQL over drivers that an application has already. */
+export type DriverName = 'pg' | 'postgres.js' | 'PGlite';
 
 export type DatabaseKind = 'PostgreSQL' | 'SQLite';
 
 export const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 
-async function openPostgres(): Promise<TestDatabase> {
+async function openPostgres(driver?: DriverName): Promise<TestDatabase> {
+  if (driver === 'PGlite') return openPglite();
   const schema = `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
   const admin = new Client({ connectionString: postgresUrl });
   await admin.connect();
   await admin.query(`CREATE SCHEMA ${schema}`);
   const address = new URL(postgresUrl);
   address.searchParams.set('options', `-c search_path=${schema}`);
-  const pool = createPostgresPool({ connectionString: address.href, max: 4, closeTimeoutMs: 100 });
+  const pool = poolOver(driver, address, schema);
   return {
     kind: 'PostgreSQL',
     pool,
@@ -45,6 +54,20 @@ async function openPostgres(): Promise<TestDatabase> {
       await admin.end();
     },
   };
+}
+
+function poolOver(driver: DriverName | undefined, address: URL, schema: string): IDatabasePool {
+  const options = { max: 4, closeTimeoutMs: 100 };
+  if (driver === 'pg') return fromPgPool(new Pool({ connectionString: address.href, max: 4 }), options);
+  if (driver !== 'postgres.js') return createPostgresPool({ connectionString: address.href, ...options });
+  const own = postgres(postgresUrl, { max: 4, connection: { search_path: schema }, onnotice: () => {} });
+  return fromPostgresJs(own, options);
+}
+
+/** PostgreSQL in the process; it has one connection. */
+async function openPglite(): Promise<TestDatabase> {
+  const pool = fromPGlite(await PGlite.create(), { closeTimeoutMs: 100 });
+  return { kind: 'PostgreSQL', pool, address: '', schema: 'public', drop: () => pool.close() };
 }
 
 async function openSqlite(): Promise<TestDatabase> {

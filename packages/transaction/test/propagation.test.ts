@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   afterCommit,
   type IConnection,
-  type IDatabasePool,
   type Propagation,
   runInTransaction,
   type RunOptions,
@@ -244,6 +243,19 @@ describe.each([
       },
     );
 
+    test('not-supported that gets no second connection says what it waits for', async () => {
+      const other = await pool.getConnection();
+      const use = (scope: IContainer): Promise<unknown> => scope.resolve<FakePool>('IDatabasePool').query('beside');
+      const work = run((scope) => runInTransaction(scope, use, { propagation: 'not-supported' }));
+      await expect(work).rejects.toMatchObject({
+        code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
+        message: expect.stringContaining('A not-supported run waited for a second connection while'),
+        cause: { code: 'AMBIT_TX_ACQUIRE_TIMEOUT' },
+        status: 503,
+      });
+      other.release();
+    });
+
     test('never is refused, and a beginTransaction() stays refused', async () => {
       await run(async (scope) => {
         const never = runInTransaction(scope, insert('never'), { propagation: 'never' });
@@ -301,49 +313,6 @@ describe.each(databases)('requires-new over $name', ({ name, missing, open }) =>
     else await expect(outer).rejects.toThrow('while the transaction around it holds one');
     const lines = await pool.query('SELECT line FROM log');
     expect(lines).toEqual(name === 'PostgreSQL' ? [{ line: 'audit' }] : []);
-    await app.dispose();
-    await database.drop();
-  });
-});
-
-describe.each(databases)('supports and not-supported over $name', ({ name, missing, open }) => {
-  test.skipIf(missing)('the one is undone with the transaction around it, the other is no part of it', async () => {
-    const database = await open();
-    const pool = database.pool({ max: 2, acquireTimeoutMs: 200 });
-    await pool.query('CREATE TABLE log (line TEXT)');
-    const app = new Container({ tags: ['application'] });
-    app.register('IDatabasePool', () => pool);
-    const lines = async (of: IDatabasePool | IConnection): Promise<unknown[]> =>
-      (await of.query('SELECT line FROM log ORDER BY line')).map(({ line }) => line);
-    const add = (of: IDatabasePool | IConnection, line: string) => of.query('INSERT INTO log VALUES ($1)', [line]);
-    const work = (propagation: Propagation, scope: IContainer): Promise<void> =>
-      runInTransaction(
-        scope,
-        async (inner) => void (await add(inner.resolve(inner === app ? 'IDatabasePool' : 'IConnection'), propagation)),
-        { propagation },
-      );
-
-    await work('supports', app);
-    await work('not-supported', app);
-    expect(await lines(pool)).toEqual(['not-supported', 'supports']);
-
-    const outer = runInTransaction(app, async (scope) => {
-      await work('supports', scope);
-      expect(await lines(scope.resolve('IConnection'))).toEqual(['not-supported', 'supports', 'supports']);
-      const outside = runInTransaction(scope, (parent) => lines(parent.resolve('IDatabasePool')), {
-        propagation: 'not-supported',
-      });
-      // A database in memory has one connection.
-      if (name === 'SQLite in memory')
-        await expect(outside).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
-      else expect(await outside).toEqual(['not-supported', 'supports']);
-      // A database with one writer has to wait for the transaction, which waits for this.
-      if (name === 'PostgreSQL') await work('not-supported', scope);
-      throw new Error('undone');
-    });
-    await expect(outer).rejects.toThrow('undone');
-    const kept = name === 'PostgreSQL' ? ['not-supported', 'not-supported', 'supports'] : ['not-supported', 'supports'];
-    expect(await lines(pool)).toEqual(kept);
     await app.dispose();
     await database.drop();
   });

@@ -30,7 +30,13 @@ export interface PGlite {
   close(): Promise<void>;
   /** Whether it is closed. */
   readonly closed: boolean;
+  /** Its own parsers, by the number of the type. It has none for a type that it gives as text. */
+  readonly parsers: Readonly<Record<string, unknown>>;
+  /** Its own serializers, by the number of the type. */
+  readonly serializers: Readonly<Record<string, unknown>>;
 }
+
+type Types = Required<ExecuteOptions>['types'];
 
 const INT8 = 20;
 /** As the `pg` driver gives it. PGlite gives numbers, and bigints where these would be rounded. */
@@ -38,10 +44,12 @@ const OUR_PARSERS = { [INT8]: (text: string) => text };
 
 export class PGliteWire implements Wire {
   readonly #database: PGlite;
+  readonly #serializers: object;
   #inTransaction = false;
 
   constructor(database: PGlite) {
     this.#database = database;
+    this.#serializers = sendingTexts(database);
   }
 
   get isLost(): boolean {
@@ -50,12 +58,38 @@ export class PGliteWire implements Wire {
 
   async send(sql: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
     const { rowMode, types } = options;
-    const asked = { rowMode, parsers: types ? parsersOf(types) : OUR_PARSERS };
+    const parsers = types ? this.#replaced(types) : OUR_PARSERS;
+    const asked = { rowMode, parsers, serializers: this.#serializers };
     const result = (await this.#database.query(sql, (params ?? []) as never[], asked)) as Result;
     const { rows, fields, command, rowCount } = result;
     if (command === undefined) throw tooOld();
     if (!params) this.#inTransaction = command === 'BEGIN';
-    return { rows: rows as never[], rowCount: rowCount ?? null, command, fields };
+    const given = types ? this.#parsed(result, types) : rows;
+    return { rows: given as never[], rowCount: rowCount ?? null, command, fields };
+  }
+
+  /** It copies the parsers, so they have to be named; for a type without a parser of its own it would not ask for one. */
+  #replaced(types: Types): object {
+    const own = Object.entries(this.#database.parsers);
+    return Object.fromEntries(
+      own.map(([oid, parse]) => [oid, types.getTypeParser(Number(oid), 'text') ?? ours(oid, parse)]),
+    );
+  }
+
+  /** The text of the types for which it has no parser. */
+  #parsed({ rows, fields }: Result, types: Types): unknown[] {
+    const left = fields.map(({ name, dataTypeID }, index) => {
+      const parse = dataTypeID in this.#database.parsers ? undefined : types.getTypeParser(dataTypeID, 'text');
+      return { name, index, parse };
+    });
+    const asked = left.filter(({ parse }) => parse !== undefined);
+    for (const row of asked.length > 0 ? (rows as Record<string | number, unknown>[]) : []) {
+      for (const { name, index, parse } of asked) {
+        const key = Array.isArray(row) ? index : name;
+        if (typeof row[key] === 'string') row[key] = parse?.(row[key]);
+      }
+    }
+    return rows;
   }
 
   /** There is no other connection, so this one is cleaned. */
@@ -66,9 +100,18 @@ export class PGliteWire implements Wire {
   }
 }
 
-/** It asks for a parser by the number of the type. */
-function parsersOf(types: Required<ExecuteOptions>['types']): object {
-  return new Proxy({}, { get: (_target, oid) => types.getTypeParser(Number(oid), 'text') });
+/** A text is sent as it is, as `pg` does. It asks for a serializer by the number of the type. */
+function sendingTexts({ serializers }: PGlite): object {
+  return new Proxy(serializers, {
+    get: (own, oid) => {
+      const serialize = own[String(oid)] as ((value: unknown) => string) | undefined;
+      return serialize && ((value: unknown) => (typeof value === 'string' ? value : serialize(value)));
+    },
+  });
+}
+
+function ours(oid: string, parse: unknown): unknown {
+  return Number(oid) === INT8 ? OUR_PARSERS[INT8] : parse;
 }
 
 function tooOld(): TransactionError {

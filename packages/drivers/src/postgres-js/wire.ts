@@ -16,6 +16,9 @@ interface Pending extends PromiseLike<Result> {
   raw(): Pending;
 }
 
+/** The type of a literal in SQL: the server finds out which it has to be. */
+const UNKNOWN = 705;
+
 type Parsers = Readonly<Record<number, (text: string) => unknown>>;
 
 /** The members of a reserved connection of postgres.js that the pool uses. */
@@ -29,6 +32,14 @@ export interface PostgresJsReserved {
    * @returns a `PendingQuery` of postgres.js
    */
   unsafe(text: string, params?: never[], options?: object): object;
+  /**
+   * Announces the type of a value, which the library would otherwise ask the server for.
+   *
+   * @param value - the value
+   * @param oid - the number of the type
+   * @returns a `Parameter` of postgres.js
+   */
+  typed(value: never, oid: number): object;
   /** Returns the connection to its pool. */
   release(): void;
 }
@@ -82,8 +93,7 @@ export class PostgresJsWire implements Wire {
 
   async send(text: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
     const { rowMode, types, prepare = true } = options;
-    // postgres.js refuses undefined, which pg takes for NULL.
-    const values = params?.map((value) => value ?? null) as never[] | undefined;
+    const values = params?.map((value) => this.#sent(value)) as never[] | undefined;
     // By default it sends a text without parameters by the protocol that takes several statements.
     const asked = { simple: params === undefined, prepare, onexecute: this.#watch };
     const pending = this.#reserved.unsafe(text, values, asked) as Pending;
@@ -101,6 +111,14 @@ export class PostgresJsWire implements Wire {
     } finally {
       this.#current = undefined;
     }
+  }
+
+  /**
+   * postgres.js refuses undefined, which pg takes for NULL. A text is sent as it is, as pg does: the library would make a JSON of a JSON, false
+   * of `'true'`, and a time in the zone of this process of a date.
+   */
+  #sent(value: unknown): unknown {
+    return typeof value === 'string' ? this.#reserved.typed(value as never, UNKNOWN) : (value ?? null);
   }
 
   cancel(): void {

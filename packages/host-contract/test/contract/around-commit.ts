@@ -1,3 +1,4 @@
+import type { IContainer } from '@ambit/container';
 import { afterCommit, runInTransaction, transactionOf } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import { Pause } from '../../src/index.js';
@@ -103,6 +104,26 @@ export function aroundCommitContract(test: StageTest): void {
       expect(outcomes.slice(0, 12)).toEqual(Array.from({ length: 12 }, () => 'AMBIT_TX_ALREADY_OPEN'));
       expect(outcomes.slice(12, 14)).toEqual(['nested', 'outside']);
       expect(['beside', 'AMBIT_TX_ACQUIRE_TIMEOUT']).toContain(outcomes[14]);
+    });
+
+    test('a supports run belongs to the transaction of a request, and a not-supported run does not', async ({
+      stage,
+    }) => {
+      const log: unknown[] = [];
+      await stage.serveOrder(async (call) => {
+        const { transactionScope } = call;
+        await runInTransaction(transactionScope, () => stage.insertOrder(call), { propagation: 'supports' });
+        const outside = async (scope: IContainer): Promise<void> => {
+          log.push(transactionOf(scope) === undefined, scope === transactionScope);
+          afterCommit(scope, () => log.push('at once'));
+        };
+        await runInTransaction(transactionScope, outside, { propagation: 'not-supported' });
+        log.push('and the request goes on');
+        throw new Error('secret');
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect(log).toEqual([true, false, 'at once', 'and the request goes on']);
+      expect(await stage.stored()).toBe(false);
     });
 
     test('an error of afterCommit is reported, and the response is a success', async ({ stage }) => {

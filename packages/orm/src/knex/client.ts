@@ -4,7 +4,7 @@ import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambi
 import { executeOn } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
-import { executorOf, ownTransaction, rowsInChunks, type Target } from '../target.js';
+import { executorOf, hasCursor, ownTransaction, rowsInChunks, type Target } from '../target.js';
 
 /** What Knex takes for a connection of its own: one query, or a transaction of Knex from its begin to its end. */
 class KnexConnection {
@@ -87,7 +87,6 @@ class CarriedError extends Error {
 }
 
 const ROWS_AT_A_TIME = 100;
-const SELECT = /^\s*(?:select|values|table)\b/i;
 
 /** Made when first used, so that nobody loads a dialect that they do not use. */
 const classes = new Map<KnexClientName, ClientClass>();
@@ -177,11 +176,10 @@ function scopedClient(name: KnexClientName): ClientClass {
     ): Promise<void> {
       const { sql, bindings = [] } = query;
       refuseEmpty(sql);
-      // Only PostgreSQL has cursors, and only for what reads.
-      const hasCursor = isPostgres && SELECT.test(sql);
-      const rows = hasCursor
-        ? connection.rows(sql, bindings, options?.batchSize ?? ROWS_AT_A_TIME)
-        : rowsOf(this._query(connection, query), isPostgres);
+      const rows =
+        isPostgres && hasCursor(sql)
+          ? connection.rows(sql, bindings, options?.batchSize ?? ROWS_AT_A_TIME)
+          : rowsOf(this._query(connection, query), isPostgres);
       return pipe(Readable.from(rows), target, sql);
     }
   }

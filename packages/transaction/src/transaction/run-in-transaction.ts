@@ -1,8 +1,8 @@
 import type { IContainer } from '@ambit/container';
 import { type Clock, startTimer } from '../core/clock.js';
-import { isTransactionError, TransactionError, withCallersStack } from '../core/errors.js';
+import { TransactionError, withCallersStack } from '../core/errors.js';
 import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../core/options.js';
-import { isRetryable } from '../core/sql-state.js';
+import { codeOf, isRetryable } from '../core/sql-state.js';
 import type { TransactionState } from './completion.js';
 import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
 import { refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
@@ -48,14 +48,17 @@ function wayOf(propagation: Propagation, around: TransactionState | undefined): 
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', `A run with the propagation ${propagation} was started ${where}`);
 }
 
-const TIMED_OUT: ReadonlySet<string> = new Set(['AMBIT_TX_ACQUIRE_TIMEOUT', 'AMBIT_TX_TIMEOUT']);
+function isTimedOut(code: string): code is 'AMBIT_TX_ACQUIRE_TIMEOUT' | 'AMBIT_TX_TIMEOUT' {
+  return code === 'AMBIT_TX_ACQUIRE_TIMEOUT' || code === 'AMBIT_TX_TIMEOUT';
+}
 
-/** The error of a run that got no second connection: the one that it holds may be what others wait for. */
-function whileHoldingOne(error: unknown): unknown {
-  if (!isTransactionError(error) || !TIMED_OUT.has(error.code)) return error;
-  const what =
-    'A requires-new run waited for a second connection while the transaction around it holds one. Where every connection is held by a transaction that waits for another one, the pool is in a deadlock';
-  return new TransactionError(error.code, what, { cause: error });
+/** The error of a run that got no second connection: the one that the transaction around it holds may be what others wait for. */
+function whileHoldingOne(error: unknown, propagation: Propagation): unknown {
+  // The pool may be of another copy of this package.
+  const code = codeOf(error);
+  if (!isTimedOut(code)) return error;
+  const what = `A ${propagation} run waited for a second connection while the transaction around it holds one. Where every connection is held by a transaction that waits for another one, the pool is in a deadlock`;
+  return new TransactionError(code, what, { cause: error });
 }
 
 /** How `runInTransaction()` runs its work: the terms of the transaction, when to try again, and the propagation. */
@@ -151,7 +154,7 @@ async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOpti
         transaction = await begin(parent, settings, limit);
         return await runOnce(transaction, work, number);
       } catch (failure) {
-        const error = isOpen(around?.state) && !transaction ? whileHoldingOne(failure) : failure;
+        const error = isOpen(around?.state) && !transaction ? whileHoldingOne(failure, propagation) : failure;
         // The work may have committed before it failed.
         const isUndone = !transaction || transaction.state === 'rolled back';
         if (!isUndone || number > retries || !isRetryable(error)) throw error;
@@ -177,7 +180,8 @@ function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, 
     const attempt = { number: 1, signal: options.signal ?? new AbortController().signal };
     if (way !== 'outside') return work(scope, attempt);
     const inScope = around ? requireMember(around, 'parent').parent : scope;
-    return runOutside(inScope, readKeys(options).connection, () => work(inScope, attempt));
+    const outside = runOutside(inScope, readKeys(options).connection, () => work(inScope, attempt));
+    return isOpen(around?.state) ? outside.catch(refusedBeside) : outside;
   }
   const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
   const own = { ...options, propagation: undefined };
@@ -206,6 +210,11 @@ async function runOnce<T>(transaction: Transaction, work: Work<T>, number: numbe
     await transaction.rollback(error);
     throw error;
   }
+}
+
+/** What a `not-supported` run rejects with while the transaction around it is open. A time-out of its own work stays what it is. */
+function refusedBeside(error: unknown): never {
+  throw codeOf(error) === 'AMBIT_TX_ACQUIRE_TIMEOUT' ? whileHoldingOne(error, 'not-supported') : error;
 }
 
 class RunAttempt implements Attempt {

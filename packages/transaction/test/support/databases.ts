@@ -15,11 +15,11 @@ export interface TestDatabase extends PoolsToTest {
 }
 
 export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> &
-  Pick<ContractDatabase, 'terminates'> & {
+  Pick<ContractDatabase, 'terminates' | 'hasOneConnection'> & {
     open: () => Promise<TestDatabase>;
   })[] = [
   { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
-  { name: 'SQLite in memory', missing: false, beginWaits: false, open: openMemory },
+  { name: 'SQLite in memory', missing: false, beginWaits: false, hasOneConnection: true, open: openMemory },
   { name: 'PostgreSQL', missing: !hasPostgres, beginWaits: false, terminates: true, open: openPostgres },
 ];
 
@@ -33,6 +33,7 @@ const LOST_WITH_ITS_TRANSACTION = {
 export const sandboxes: readonly ContractDatabase[] = databases.map(({ name, missing, open }) => ({
   name: `a sandbox on ${name}`,
   missing,
+  hasOneConnection: true,
   cannot: name.startsWith('SQLite') ? LOST_WITH_ITS_TRANSACTION : {},
   open: async () => {
     const database = await open();

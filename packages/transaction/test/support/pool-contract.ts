@@ -1,7 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Container, type IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { DatabaseConnection, DatabasePool, IConnection } from '../../src/index.js';
+import { unchecked } from '../../src/check/index.js';
+import {
+  type DatabaseConnection,
+  type DatabasePool,
+  type IConnection,
+  type IDatabasePool,
+  type Propagation,
+  runInTransaction,
+} from '../../src/index.js';
 
 export interface PoolOptions {
   readonly max?: number;
@@ -23,6 +32,8 @@ export interface ContractDatabase {
   open(): Promise<PoolsToTest>;
   /** One file with one lock to write: a BEGIN waits while another pool of the same database writes. */
   readonly beginWaits?: boolean;
+  /** Its pools have one connection, for reads as well. */
+  readonly hasOneConnection?: boolean;
   /** A PostgreSQL server, which terminates a session that is idle in a transaction for too long. */
   readonly terminates?: boolean;
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
@@ -36,6 +47,7 @@ export function poolContract({
   open,
   beginWaits = false,
   terminates = false,
+  hasOneConnection = false,
   cannot = {},
 }: ContractDatabase): void {
   describe.skipIf(missing)(`a pool over ${over} keeps its guarantees`, () => {
@@ -754,6 +766,60 @@ export function poolContract({
         },
       );
     }
+
+    const propagates = 'runs supports in a transaction, and not-supported beside it, or says what it waits for';
+    keeps(propagates)(propagates, async () => {
+      const two = await database.pool({ max: 2, acquireTimeoutMs: 200 });
+      await two.query('CREATE TABLE runs (line VARCHAR(20))');
+      const app = new Container();
+      app.register('IDatabasePool', () => two);
+      const lines = async (of: Pick<IDatabasePool, 'query'>): Promise<string[]> => {
+        const rows = await of.query<{ line: string }>('SELECT line FROM runs ORDER BY line');
+        return rows.map(({ line }) => line);
+      };
+      const add = (propagation: Propagation, line: string, scope: IContainer): Promise<unknown> =>
+        runInTransaction(
+          scope,
+          (inner) => {
+            const where = inner.resolve<Pick<IDatabasePool, 'query'>>(inner === app ? 'IDatabasePool' : 'IConnection');
+            return where.query('INSERT INTO runs VALUES ($1)', [line]);
+          },
+          { propagation },
+        );
+
+      await add('supports', 'alone', app);
+      await add('not-supported', 'alone, too', app);
+      expect(await lines(two)).toEqual(['alone', 'alone, too']);
+
+      const failure = new Error('undone');
+      let beside: unknown;
+      const outer = runInTransaction(app, async (scope) => {
+        const read = (around: IContainer): Promise<unknown> => lines(around.resolve<IDatabasePool>('IDatabasePool'));
+        await add('supports', 'joined', scope);
+        beside = await unchecked(() => runInTransaction(scope, read, { propagation: 'not-supported' })).catch(
+          (error: unknown) => error,
+        );
+        await add('supports', 'joined, too', scope);
+        expect(await lines(scope.resolve<IConnection>('IConnection'))).toContain('joined, too');
+        throw failure;
+      });
+      await expect(outer).rejects.toBe(failure);
+      if (!hasOneConnection) expect(beside).toEqual(['alone', 'alone, too']);
+      else {
+        expect(beside).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', status: 503 });
+        expect((beside as Error).message).toContain('A not-supported run waited for a second connection');
+      }
+      expect(await lines(two)).toEqual(['alone', 'alone, too']);
+
+      const half = runInTransaction(app, async (scope) => {
+        await add('supports', 'half', scope);
+        const part = runInTransaction(scope, () => Promise.reject(failure), { propagation: 'supports' });
+        await expect(part).rejects.toBe(failure);
+      });
+      await expect(half).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: failure });
+      expect(await lines(two)).toEqual(['alone', 'alone, too']);
+    });
+
     test('declares only what it lacks', () => {
       expect([...titles]).toEqual(expect.arrayContaining(Object.keys(cannot)));
     });
