@@ -25,30 +25,45 @@ function filesIn(path: string): string[] {
     });
 }
 
-/** `paths` and `baseUrl` of the nearest tsconfig.json or jsconfig.json at or above the path. */
-export function readPaths(path: string): ConvertOptions {
+/** The nearest tsconfig.json or jsconfig.json at or above the path. */
+export const configOf = (path: string): string | undefined => nearest(path, ['tsconfig.json', 'jsconfig.json']);
+
+/** The file of the first of these names at or above the path. */
+export function nearest(path: string, names: readonly string[]): string | undefined {
   for (let folder = resolve(path); ; folder = dirname(folder)) {
-    for (const name of ['tsconfig.json', 'jsconfig.json']) {
-      const file = join(folder, name);
-      if (existsSync(file)) return fromConfig(file);
-    }
-    if (dirname(folder) === folder) return {};
+    const found = names.map((name) => join(folder, name)).find((file) => existsSync(file));
+    if (found !== undefined || dirname(folder) === folder) return found;
   }
 }
 
-function fromConfig(file: string): ConvertOptions {
-  const read = ts.readConfigFile(file, (path) => readFileSync(path, 'utf8'));
-  const config = (read.config ?? {}) as { compilerOptions?: { paths?: Record<string, string[]>; baseUrl?: string } };
-  const { paths, baseUrl } = config.compilerOptions ?? {};
-  const base = resolve(dirname(file), baseUrl ?? '.');
-  return {
-    ...(baseUrl === undefined ? {} : { baseUrl: base }),
-    ...(paths
-      ? {
-          paths: Object.fromEntries(
-            Object.entries(paths).map(([key, list]) => [key, list.map((one) => resolve(base, one))]),
-          ),
-        }
-      : {}),
-  };
+/** `paths` and `baseUrl` of the nearest tsconfig.json or jsconfig.json. */
+export function readPaths(path: string): ConvertOptions {
+  const config = configOf(path);
+  return config === undefined ? {} : fromConfig(config);
+}
+
+/** Files of the package that use the library and are not among the sources: the program is not whole. */
+export function usersOutside(path: string, sources: readonly SourceText[], modules: readonly string[]): string[] {
+  const manifest = nearest(path, ['package.json']);
+  const isUser = ({ text }: SourceText): boolean =>
+    modules.some((name) => text.includes(`'${name}'`) || text.includes(`"${name}"`));
+  if (manifest === undefined || !sources.some(isUser)) return [];
+  const named = new Set(sources.map((source) => source.path));
+  return readSources([dirname(manifest)])
+    .filter((source) => !named.has(source.path) && isUser(source))
+    .map((source) => source.path);
+}
+
+/** The options of the compiler in a tsconfig.json and those that it extends. */
+export function compilerOptions(config: string): ts.CompilerOptions {
+  const read = ts.readConfigFile(config, (path) => readFileSync(path, 'utf8'));
+  const host = { ...ts.sys, readDirectory: () => [] };
+  return ts.parseJsonConfigFileContent(read.config ?? {}, host, dirname(config)).options;
+}
+
+function fromConfig(config: string): ConvertOptions {
+  const { paths, baseUrl, pathsBasePath } = compilerOptions(config);
+  const base = baseUrl ?? (typeof pathsBasePath === 'string' ? pathsBasePath : dirname(config));
+  const absolute = Object.entries(paths ?? {}).map(([key, list]) => [key, list.map((one) => resolve(base, one))]);
+  return { ...(baseUrl === undefined ? {} : { baseUrl }), ...(paths ? { paths: Object.fromEntries(absolute) } : {}) };
 }
