@@ -172,6 +172,8 @@ const leftPrograms: LeftProgram[] = [
   { fixture: 'awilix-request', library: 'awilix' },
   { fixture: 'inversify-left', library: 'inversify' },
   { fixture: 'inversify-express-utils', library: 'inversify', apart: ['clock.ts'] },
+  { fixture: 'inversify-hidden', library: 'inversify' },
+  { fixture: 'inversify-orphan', library: 'inversify' },
   { fixture: 'tsyringe-left', library: 'tsyringe' },
   { fixture: 'tsyringe-framework', library: 'tsyringe' },
   { fixture: 'typeorm-transactional-left', library: 'typeorm-transactional' },

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { Project, ts } from 'ts-morph';
-import { groupsOf } from './groups.js';
+import { groupsOf, hasHiddenLinks } from './groups.js';
 import type { Finding, Library, SourceText } from './model.js';
 import { Rewriter } from './rewriter.js';
 
@@ -95,8 +95,13 @@ export function convert(library: Library, sources: readonly SourceText[], option
     return { file, source, after, left, rewriter };
   });
   const using = new Set(outcomes.filter(({ source, after, left }) => after !== source.text || left.length > 0).map(({ file }) => file));
-  const isShared = !library.containers || outcomes.some(({ rewriter }) => rewriter.usesGlobal());
+  const isShared = !library.containers || outcomes.some(({ rewriter }) => rewriter.usesGlobal()) || hasHiddenLinks(files, using);
   const groups = groupsOf(files, using, isShared);
+  if (library.containers) {
+    const owning = new Set(outcomes.filter(({ rewriter }) => rewriter.hasContainer()).map(({ file }) => groups.get(file)));
+    for (const { file, source, after, left } of outcomes)
+      if (after !== source.text && left.length === 0 && !owning.has(groups.get(file))) left.push({ path: source.path, line: 1, ...NO_OWNER });
+  }
   const blocked = new Set(outcomes.filter(({ left }) => left.length > 0).map(({ file }) => groups.get(file)));
   const result = { read: sources.length, files: [] as ChangedFile[], converted: new Map<string, number>(), left: [] as Finding[], checks: [] as Finding[], untouched: [] as string[] };
   for (const { file, source, after, left, rewriter } of outcomes) {
@@ -114,6 +119,11 @@ export function convert(library: Library, sources: readonly SourceText[], option
     result.files.push({ path: globalModule, before: '', after: GLOBAL });
   return result;
 }
+
+const NO_OWNER = {
+  construct: 'no container in the program',
+  advice: 'a package makes the container that this file works with, or a file that was not named',
+};
 
 const GLOBAL = `import { Container } from '@ambit/container';
 

@@ -1,4 +1,4 @@
-import type { SourceFile } from 'ts-morph';
+import { Node, type SourceFile } from 'ts-morph';
 
 /**
  * The files that are converted together or not at all, by a representative: those with the library, where one of them imports
@@ -39,4 +39,28 @@ function reachingOf(imports: ReadonlyMap<SourceFile, readonly SourceFile[]>, usi
   const reaching = new Set(using);
   for (const file of reaching) for (const importer of importers.get(file) ?? []) reaching.add(importer);
   return reaching;
+}
+
+/**
+ * Whether files of the program may work together without an import that says so: by a declaration for all files, such as that of
+ * `req.container`, or by an import of a path that is not understood.
+ */
+export function hasHiddenLinks(files: readonly SourceFile[], using: ReadonlySet<SourceFile>): boolean {
+  const folders = new Set(files.flatMap((file) => file.getDirectoryPath().toLowerCase().split('/')));
+  return [...using].some(
+    (file) =>
+      file.getDescendants().some((node) => Node.isModuleDeclaration(node) && node.hasDeclareKeyword()) ||
+      [...file.getImportDeclarations(), ...file.getExportDeclarations()].some((one) => {
+        const path = one.getModuleSpecifierValue();
+        return path !== undefined && !one.getModuleSpecifierSourceFile() && isPath(path, folders);
+      }),
+  );
+}
+
+/** Whether it names a file of the program, and not a package or a file of another kind. */
+function isPath(specifier: string, folders: ReadonlySet<string>): boolean {
+  if (/\.\w+$/.test(specifier) && !/\.[cm]?[jt]sx?$/.test(specifier)) return false;
+  const [first = ''] = specifier.split('/');
+  const name = first.replace(/^[@~#]/, '').toLowerCase();
+  return first.startsWith('.') || name === '' || (specifier.includes('/') && folders.has(name));
 }

@@ -13,15 +13,15 @@ export function readSources(paths: readonly string[]): SourceText[] {
   return Array.from(files, (path) => ({ path, text: readFileSync(path, 'utf8') }));
 }
 
-function filesIn(path: string): string[] {
+function filesIn(path: string, named = SOURCE): string[] {
   if (!statSync(path).isDirectory()) return [path];
   return readdirSync(path, { withFileTypes: true })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       if (SKIPPED.has(entry.name) || entry.name.startsWith('.')) return [];
       const inner = join(path, entry.name);
-      if (entry.isDirectory()) return filesIn(inner);
-      return entry.isFile() && SOURCE.test(entry.name) ? [inner] : [];
+      if (entry.isDirectory()) return filesIn(inner, named);
+      return entry.isFile() && named.test(entry.name) ? [inner] : [];
     });
 }
 
@@ -36,22 +36,48 @@ export function nearest(path: string, names: readonly string[]): string | undefi
   }
 }
 
-/** `paths` and `baseUrl` of the nearest tsconfig.json or jsconfig.json. */
+/** `paths` and `baseUrl` of the nearest tsconfig.json or jsconfig.json, with the packages of the workspace. */
 export function readPaths(path: string): ConvertOptions {
   const config = configOf(path);
-  return config === undefined ? {} : fromConfig(config);
+  const read = config === undefined ? {} : fromConfig(config);
+  return { ...read, paths: { ...workspacePaths(path), ...read.paths } };
 }
 
-/** Files of the package that use the library and are not among the sources: the program is not whole. */
+/** The outermost folder of the repository with a package.json that holds the path; outside of a repository the innermost. */
+function rootOf(path: string): string | undefined {
+  const found: string[] = [];
+  for (let folder = resolve(path); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json'))) found.push(folder);
+    if (existsSync(join(folder, '.git'))) return found.at(-1);
+    if (dirname(folder) === folder) return found[0];
+  }
+}
+
+/** Files of the workspace that use the library and are not among the sources: the program is not whole. */
 export function usersOutside(path: string, sources: readonly SourceText[], modules: readonly string[]): string[] {
-  const manifest = nearest(path, ['package.json']);
+  const root = rootOf(path);
   const isUser = ({ text }: SourceText): boolean =>
     modules.some((name) => text.includes(`'${name}'`) || text.includes(`"${name}"`));
-  if (manifest === undefined || !sources.some(isUser)) return [];
+  if (root === undefined || !sources.some(isUser)) return [];
   const named = new Set(sources.map((source) => source.path));
-  return readSources([dirname(manifest)])
+  return readSources([root])
     .filter((source) => !named.has(source.path) && isUser(source))
     .map((source) => source.path);
+}
+
+/** The packages of the workspace, which import each other by name, as `paths` of the compiler. */
+function workspacePaths(path: string): Record<string, string[]> {
+  const root = rootOf(path);
+  const manifests = root === undefined ? [] : filesIn(root, /^package\.json$/);
+  const paths: Record<string, string[]> = {};
+  for (const file of manifests) {
+    const { name } = JSON.parse(readFileSync(file, 'utf8')) as { name?: string };
+    const folder = dirname(file);
+    if (name === undefined || folder === root) continue;
+    paths[name] = ['src', 'lib', '.'].map((one) => join(folder, one));
+    paths[`${name}/*`] = ['src/*', 'lib/*', '*'].map((one) => join(folder, one));
+  }
+  return paths;
 }
 
 /** The options of the compiler in a tsconfig.json and those that it extends. */

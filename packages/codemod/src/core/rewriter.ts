@@ -367,6 +367,7 @@ export class Style {
   }
 }
 
+const COMPANION = 'a package around the library, which works with its container';
 const GIVEN = 'a package that owns the container: what takes its place is in the page of the library';
 const UNKNOWN = 'give the object the type of the container, or do what this does by hand';
 const IMPORT = 'import what you need from @ambit/container';
@@ -382,6 +383,10 @@ function listUnconverted(file: SourceFile, library: Knowledge, origins: Origins,
   }
 }
 
+/** Whether the name is that of a package around the library, such as `koa-inversify`. */
+const isCompanion = (name: string, { containers, modules, name: library }: Knowledge): boolean =>
+  containers !== undefined && /^[@\w]/.test(name) && !name.startsWith('@/') && !modules.some((one) => name === one || name.startsWith(`${one}/`)) && name.split('/', 2).some((part) => part.includes(library) && part !== library);
+
 function listCompanions(file: SourceFile, library: Knowledge, progress: Progress): void {
   const specifiers = [
     ...file.getImportDeclarations().map((one) => ({ node: one as Node, name: one.getModuleSpecifierValue() })),
@@ -392,7 +397,7 @@ function listCompanions(file: SourceFile, library: Knowledge, progress: Progress
     }),
   ];
   for (const { node, name } of specifiers) {
-    const advice = library.companions[name];
+    const advice = library.companions[name] ?? (isCompanion(name, library) ? COMPANION : undefined);
     if (advice !== undefined) progress.leave(node, name, advice);
     else if (library.modules.some((one) => name.startsWith(`${one}/`))) progress.leave(node, name, IMPORT);
   }
@@ -501,6 +506,15 @@ export class Rewriter {
   names(node: Node | undefined, ...exports: string[]): boolean {
     const name = this.origin(node);
     return name !== undefined && exports.includes(name);
+  }
+
+  /** Whether the file makes a container, or uses one that the library exports. */
+  hasContainer(): boolean {
+    return this.file.getDescendants().some((node) => {
+      if (Node.isIdentifier(node) && this.names(node, ...(this.library.containers?.values ?? []))) return true;
+      const isMade = Node.isCallExpression(node) || Node.isNewExpression(node);
+      return isMade && this.names(node.getExpression(), ...(this.library.containers?.creators ?? []));
+    });
   }
 
   /** Whether the file uses a container that the library exports. */
