@@ -60,7 +60,9 @@ const TYPED = 'the type is that of awilix: better declare the key in ServiceMap,
 /** The type argument of `resolve` for what awilix knew of the key: a member of the cradle's type, or anything. */
 function typeOf(rewriter: Rewriter, container: Node, key: Node | undefined): string {
   if (!rewriter.style.isTypeScript) return '';
-  const declared = symbolOf(container)?.getDeclarations().find((one) => Node.isVariableDeclaration(one) || Node.isParameterDeclaration(one));
+  const declared = symbolOf(container)
+    ?.getDeclarations()
+    .find((one) => Node.isVariableDeclaration(one) || Node.isParameterDeclaration(one));
   const type = declared?.getTypeNode();
   const made = declared?.getInitializer();
   const [cradle] = Node.isTypeReference(type)
@@ -449,8 +451,16 @@ function convertCall(rewriter: Rewriter, call: CallExpression, mode: Mode | unde
       rewriter.done('container.hasRegistration');
       return;
     case 'dispose':
-      if (call.getAncestors().some((one) => Node.isCallExpression(one) && /^(?:after|before)Each$/.test(one.getExpression().getText())))
-        rewriter.leave(call, 'container.dispose between tests', 'make the container in a function, and a new one for each test: a disposed one stays disposed');
+      if (
+        call
+          .getAncestors()
+          .some((one) => Node.isCallExpression(one) && /^(?:after|before)Each$/.test(one.getExpression().getText()))
+      )
+        rewriter.leave(
+          call,
+          'container.dispose between tests',
+          'make the container in a function, and a new one for each test: a disposed one stays disposed',
+        );
       else rewriter.done('container.dispose');
       return;
     case 'resolve':

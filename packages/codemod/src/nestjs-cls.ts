@@ -5,6 +5,7 @@ import {
   Node,
   type ParameterDeclaration,
   type PropertyAccessExpression,
+  Scope,
   type TypeAliasDeclaration,
 } from 'ts-morph';
 import { nameOf } from './core/classes.js';
@@ -95,8 +96,11 @@ const NOT_PRIVATE: Left = {
 };
 
 /** `this.txHost` in the class; undefined where the parameter is used in another way, too. */
-function usesOf(declaration: ClassDeclaration, parameter: ParameterDeclaration): PropertyAccessExpression[] | undefined {
-  if (parameter.getScope() !== 'private') return undefined;
+function usesOf(
+  declaration: ClassDeclaration,
+  parameter: ParameterDeclaration,
+): PropertyAccessExpression[] | undefined {
+  if (parameter.getScope() !== Scope.Private) return undefined;
   const name = parameter.getName();
   const found: PropertyAccessExpression[] = [];
   for (const node of declaration.getDescendants()) {
@@ -110,14 +114,22 @@ function usesOf(declaration: ClassDeclaration, parameter: ParameterDeclaration):
 
 type Plan = Left | { run(): void };
 
-function planOf(rewriter: Rewriter, use: PropertyAccessExpression, kind: 'host' | 'transaction', key: string | undefined): Plan {
+function planOf(
+  rewriter: Rewriter,
+  use: PropertyAccessExpression,
+  kind: 'host' | 'transaction',
+  key: string | undefined,
+): Plan {
   const member = use.getParent();
   const call = member?.getParent();
   const resolved = () => `${currentScope(rewriter)}.resolve(${rewriter.style.string(key ?? '')})`;
   const isTx = kind === 'transaction' || (Node.isPropertyAccessExpression(member) && member.getName() === 'tx');
   if (isTx)
     return key === undefined
-      ? { construct: 'the transaction itself', advice: `${HOST}, such as Db: make('transaction', (connection) => kyselyOn(connection), ['IConnection'])` }
+      ? {
+          construct: 'the transaction itself',
+          advice: `${HOST}, such as Db: make('transaction', (connection) => kyselyOn(connection), ['IConnection'])`,
+        }
       : { run: () => rewriter.replace(kind === 'transaction' || !member ? use : member, resolved()) };
   if (!Node.isPropertyAccessExpression(member) || !Node.isCallExpression(call) || call.getExpression() !== member)
     return NOT_PRIVATE;
@@ -128,8 +140,15 @@ function planOfCall(rewriter: Rewriter, call: CallExpression, method: string): P
   const args = call.getArguments();
   const work = args.at(-1);
   if (method === 'isTransactionActive')
-    return { run: () => rewriter.replace(call, `(${ofTransaction(rewriter, 'transactionOf')}(${currentScope(rewriter)}) !== undefined)`) };
-  if (!work || !['withTransaction', 'withoutTransaction'].includes(method)) return { construct: `.${method}`, advice: HOST };
+    return {
+      run: () =>
+        rewriter.replace(
+          call,
+          `(${ofTransaction(rewriter, 'transactionOf')}(${currentScope(rewriter)}) !== undefined)`,
+        ),
+    };
+  if (!work || !['withTransaction', 'withoutTransaction'].includes(method))
+    return { construct: `.${method}`, advice: HOST };
   const terms = termsOf(rewriter, args.slice(0, -1));
   if (!(terms instanceof Terms)) return terms;
   if (method === 'withoutTransaction') terms.set('not-supported');
@@ -154,7 +173,11 @@ function termsOf(rewriter: Rewriter, args: readonly Node[]): Terms | Left {
   return terms;
 }
 
-function removeParameters(rewriter: Rewriter, made: ConstructorDeclaration, removed: readonly ParameterDeclaration[]): void {
+function removeParameters(
+  rewriter: Rewriter,
+  made: ConstructorDeclaration,
+  removed: readonly ParameterDeclaration[],
+): void {
   const all = made.getParameters();
   const kept = all.filter((one) => !removed.includes(one));
   const last = kept.at(-1);
@@ -194,7 +217,12 @@ function convertAlias(rewriter: Rewriter, node: TypeAliasDeclaration): void {
 }
 
 const MODULE = '@nestjs-cls/transactional';
-const MODULES = [MODULE, ...['typeorm', 'prisma', 'knex', 'kysely', 'drizzle-orm', 'pg-promise', 'mongoose', 'mongodb'].map((name) => `${MODULE}-adapter-${name}`)];
+const MODULES = [
+  MODULE,
+  ...['typeorm', 'prisma', 'knex', 'kysely', 'drizzle-orm', 'pg-promise', 'mongoose', 'mongodb'].map(
+    (name) => `${MODULE}-adapter-${name}`,
+  ),
+];
 
 /** Converts programs of `@nestjs-cls/transactional`. */
 export const nestjsCls: Library = {

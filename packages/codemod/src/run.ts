@@ -29,8 +29,8 @@ export const libraryNamed = (name: string | undefined): Library | undefined => A
 const USAGE = `Usage: ambit-codemod ${LIBRARIES.join('|')} <files or folders> [--write] [--partial]
 
 Converts a program to Ambit. Files that work together are converted together, or left with a report that says why.
-Without --write it prints the changes; with it, it writes them. With --partial it also changes files that need work by hand
-before they compile.`;
+Without --write it prints the changes; with it, it writes them. With --partial it also changes files that
+compile only once you have changed the rest.`;
 
 const OPTIONS = ['--write', '--partial', '--help'];
 
@@ -56,11 +56,15 @@ export function run(args: readonly string[], print: (text: string) => void, comp
   const show = (path: string) => relative(process.cwd(), path);
 
   const isPartial = args.includes('--partial');
+  if (isPartial && !library.containers)
+    return refuse(`${library.name} is converted as a whole: half of a transaction would commit without the other`);
   const sources = readSources(paths);
   const outside = isPartial ? [] : usersOutside(first, sources, library.modules);
   if (outside.length > 0) {
     const list = outside.map((path) => `\n  ${show(path)}`).join('');
-    complain(`A program is converted as a whole, with its tests. Name these, too, since they use ${library.name}:${list}`);
+    complain(
+      `A program is converted as a whole, with its tests. Name these, too, since they use ${library.name}:${list}`,
+    );
     return 2;
   }
   const conversion = compiling(library, first, sources, isPartial);
@@ -90,8 +94,12 @@ function compiling(library: Library, first: string, sources: readonly SourceText
     const known = refused.length;
     for (const error of errors) {
       // An error in a file that nobody named is one of the file that changed.
-      const places = paths.includes(error.path) ? [error] : conversion.files.map(({ path }) => ({ ...error, path, line: 1 }));
-      refused.push(...places.filter((place) => !refused.some(({ path, line }) => path === place.path && line === place.line)));
+      const places = paths.includes(error.path)
+        ? [error]
+        : conversion.files.map(({ path }) => ({ ...error, path, line: 1 }));
+      refused.push(
+        ...places.filter((place) => !refused.some(({ path, line }) => path === place.path && line === place.line)),
+      );
     }
     if (refused.length === known) return { ...conversion, files: [] };
   }

@@ -159,8 +159,14 @@ function convertCall(rewriter: Rewriter, call: CallExpression): void {
       return;
     case 'isRegistered':
       if (!token) return;
-      if (provider?.getText() === 'true' || rewriter.names(called.getExpression(), 'container')) become(`has(${rewriter.text(token)})`);
-      else rewriter.leave(call, 'container.isRegistered of one container', 'container.has(key), which asks the parents, too; isRegistered(token, true) is the same');
+      if (provider?.getText() === 'true' || rewriter.names(called.getExpression(), 'container'))
+        become(`has(${rewriter.text(token)})`);
+      else
+        rewriter.leave(
+          call,
+          'container.isRegistered of one container',
+          'container.has(key), which asks the parents, too; isRegistered(token, true) is the same',
+        );
       return;
     case 'createChildContainer':
       become(createRequestScope(rewriter));
@@ -330,7 +336,14 @@ export const tsyringe: Library = {
     creators: [],
     types: ['DependencyContainer'],
     methods: ['createChildContainer', 'register', 'registerSingleton', 'registerInstance', 'registerType'],
-    members: ['isRegistered', 'createChildContainer', 'registerSingleton', 'registerInstance', 'registerType', 'clearInstances'],
+    members: [
+      'isRegistered',
+      'createChildContainer',
+      'registerSingleton',
+      'registerInstance',
+      'registerType',
+      'clearInstances',
+    ],
   },
   convert(rewriter, program) {
     for (const node of rewriter.file.getDescendants().toReversed()) {

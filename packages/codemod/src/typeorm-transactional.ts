@@ -1,15 +1,24 @@
 import { type CallExpression, Node } from 'ts-morph';
 import type { Library, Program } from './core/model.js';
 import type { Rewriter } from './core/rewriter.js';
-import { convertHook, convertTransactional, leaveUnwired, Terms, transactional, wiringOf } from './core/transactions.js';
+import {
+  convertHook,
+  convertTransactional,
+  leaveUnwired,
+  Terms,
+  transactional,
+  wiringOf,
+} from './core/transactions.js';
 import { nameOf } from './core/classes.js';
 
-const MANAGER = "currentScope().resolve('EntityManager') where it is used; typeormOn(connection, dataSource) registered for the transaction";
+const MANAGER =
+  "currentScope().resolve('EntityManager') where it is used; typeormOn(connection, dataSource) registered for the transaction";
 
 const ADVICE: Readonly<Record<string, string>> = {
   Transactional: 'transactional(fn), or runInTransaction(scope, work)',
   runInTransaction: 'runInTransaction(scope, work)',
-  addTransactionalDataSource: 'the data source itself; typeormOn(connection, dataSource) is its manager in a transaction',
+  addTransactionalDataSource:
+    'the data source itself; typeormOn(connection, dataSource) is its manager in a transaction',
   getDataSourceByName: 'resolve the data source by its key',
   deleteDataSourceByName: 'dispose the container that has the data source',
   getTransactionalContext: 'transactionOf(currentScope())',
@@ -23,14 +32,26 @@ const HOOKS = {
   runOnTransactionComplete: 'complete',
 } as const;
 
-const HANDLES = new Set(['Repository', 'TreeRepository', 'MongoRepository', 'EntityManager', 'QueryRunner', 'DataSource', 'BaseEntity', 'AbstractRepository']);
+const HANDLES = new Set([
+  'Repository',
+  'TreeRepository',
+  'MongoRepository',
+  'EntityManager',
+  'QueryRunner',
+  'DataSource',
+  'BaseEntity',
+  'AbstractRepository',
+]);
 
 /** Whether the name is imported from TypeORM. */
 function isHandle(name: Node): boolean {
   return (
     Node.isIdentifier(name) &&
     (name.getSymbol()?.getDeclarations() ?? []).some(
-      (one) => Node.isImportSpecifier(one) && HANDLES.has(one.getName()) && one.getImportDeclaration().getModuleSpecifierValue() === 'typeorm',
+      (one) =>
+        Node.isImportSpecifier(one) &&
+        HANDLES.has(one.getName()) &&
+        one.getImportDeclaration().getModuleSpecifierValue() === 'typeorm',
     )
   );
 }
@@ -40,7 +61,8 @@ function isHandle(name: Node): boolean {
  * their own, so that the transaction would not contain what they write.
  */
 function listHandles(rewriter: Rewriter): void {
-  if (rewriter.file.getImportDeclarations().some((one) => one.getModuleSpecifierValue().startsWith('@ambit/orm'))) return;
+  if (rewriter.file.getImportDeclarations().some((one) => one.getModuleSpecifierValue().startsWith('@ambit/orm')))
+    return;
   for (const node of rewriter.file.getDescendants()) {
     if (!Node.isIdentifier(node) || !isHandle(node)) continue;
     const type = node.getFirstAncestor((one) => Node.isTypeReference(one));
@@ -49,15 +71,20 @@ function listHandles(rewriter: Rewriter): void {
       Node.isPropertyDeclaration(holder) ||
       (Node.isParameterDeclaration(holder) && Node.isConstructorDeclaration(holder.getParent())) ||
       Node.isExpressionWithTypeArguments(node.getParent());
-    if (isKept) rewriter.leave(holder ?? node, `${node.getText()} that lives longer than a transaction`, MANAGER);
+    if (isKept) rewriter.leave(holder ?? node, `${node.getText()} that outlives a transaction`, MANAGER);
   }
 }
 
 /** Whether the file reads repositories of a data source that is a constant of the program. */
 function listDataSource(rewriter: Rewriter): void {
   for (const node of rewriter.file.getDescendants()) {
-    if (!Node.isPropertyAccessExpression(node) || !/^(?:get(?:Tree|Mongo|Custom)?Repository|manager|createQueryBuilder)$/.test(node.getName())) continue;
-    if (isDataSource(rewriter, node.getExpression())) rewriter.leave(node, `${node.getName()} of the data source`, MANAGER);
+    if (
+      !Node.isPropertyAccessExpression(node) ||
+      !/^(?:get(?:Tree|Mongo|Custom)?Repository|manager|createQueryBuilder)$/.test(node.getName())
+    )
+      continue;
+    if (isDataSource(rewriter, node.getExpression()))
+      rewriter.leave(node, `${node.getName()} of the data source`, MANAGER);
   }
 }
 

@@ -102,7 +102,13 @@ const programs: Program[] = [
   {
     fixture: 'awilix',
     library: 'awilix',
-    prints: ['postgres://localhost/shop 2026 Ada false', 'true', '7 label of postgres://localhost/shop', 'pool closed'],
+    prints: [
+      'postgres://localhost/shop 2026 Ada false',
+      'true',
+      'true',
+      '7 label of postgres://localhost/shop',
+      'pool closed',
+    ],
   },
   { fixture: 'awilix-classic', library: 'awilix', prints: ['postgres://localhost/shop true'] },
   {
@@ -195,6 +201,12 @@ describe.each(leftPrograms)('a program like $fixture', ({ fixture, library, apar
     const again = converted(library, after(sources, conversion));
     expect(again).toMatchObject({ files: [], left: conversion.left, untouched: conversion.untouched });
   });
+});
+
+test('where @ambit/nest opens the transactions, its decorator takes the place of the other', async () => {
+  const conversion = converted('typeorm-transactional', sourcesOf('nest'));
+  expect(conversion.left).toEqual([]);
+  await expectFiles('nest', 'typeorm-transactional', conversion);
 });
 
 test('with partial, what has an equal is converted beside what is left', async () => {

@@ -13,7 +13,10 @@ beforeEach(() => {
   rmSync(folder, { recursive: true });
   write('.git/HEAD', '');
   write('package.json', '{ "name": "shop", "type": "module" }');
-  write('tsconfig.json', '{ "compilerOptions": { "experimentalDecorators": true, "module": "esnext", "moduleResolution": "bundler", "strict": true } }');
+  write(
+    'tsconfig.json',
+    '{ "compilerOptions": { "experimentalDecorators": true, "module": "esnext", "moduleResolution": "bundler", "strict": true } }',
+  );
 });
 
 function write(name: string, text: string): string {
@@ -71,7 +74,7 @@ test('what would not compile afterwards stays, with the error and its line', () 
   const text = `import { asValue, createContainer } from 'awilix';
 
 const container = createContainer();
-container.register({ answer: asValue(42) });
+container.register({ size: asValue(42) });
 export const cradle: { dispose(): Promise<void>; createScope(): { dispose(): Promise<void>; cradle: object } } = container;
 `;
   const file = write('src/main.ts', text);
@@ -84,7 +87,10 @@ export const cradle: { dispose(): Promise<void>; createScope(): { dispose(): Pro
 
 test('a program is converted with its tests, also those of other packages of the workspace', () => {
   write('packages/core/package.json', '{ "name": "@shop/core" }');
-  write('packages/core/src/index.ts', "import { Container } from 'inversify';\nexport const container = new Container();\n");
+  write(
+    'packages/core/src/index.ts',
+    "import { Container } from 'inversify';\nexport const container = new Container();\n",
+  );
   write('packages/api/package.json', '{ "name": "@shop/api" }');
   write(
     'packages/api/src/main.ts',

@@ -13,7 +13,11 @@ import { compilerOptions, nearest } from './program.js';
  * @param files those that change
  * @returns each error, with the line before the change
  */
-export function newErrors(config: string | undefined, paths: readonly string[], files: readonly ChangedFile[]): Finding[] {
+export function newErrors(
+  config: string | undefined,
+  paths: readonly string[],
+  files: readonly ChangedFile[],
+): Finding[] {
   const options = optionsOf(config);
   const typed = files.filter(({ path }) => /\.[cm]?tsx?$/.test(path) || options.checkJs);
   if (typed.length === 0) return [];
@@ -42,14 +46,20 @@ interface CompileError {
   isMatched: boolean;
 }
 
-function compiled(options: ts.CompilerOptions, paths: readonly string[], texts: ReadonlyMap<string, string>): CompileError[] {
+function compiled(
+  options: ts.CompilerOptions,
+  paths: readonly string[],
+  texts: ReadonlyMap<string, string>,
+): CompileError[] {
   const host = ts.createCompilerHost(options, true);
-  const { readFile, fileExists, getSourceFile } = host;
-  host.readFile = (path) => texts.get(path) ?? readFile(path);
-  host.fileExists = (path) => texts.has(path) || fileExists(path);
+  const disk = ts.createCompilerHost(options, true);
+  host.readFile = (path) => texts.get(path) ?? disk.readFile(path);
+  host.fileExists = (path) => texts.has(path) || disk.fileExists(path);
   host.getSourceFile = (path, language, ...more) => {
     const text = texts.get(path);
-    return text === undefined ? getSourceFile(path, language, ...more) : ts.createSourceFile(path, text, language, true);
+    return text === undefined
+      ? disk.getSourceFile(path, language, ...more)
+      : ts.createSourceFile(path, text, language, true);
   };
   const program = ts.createProgram([...paths], options, host);
   return paths.flatMap((path) => {
@@ -94,20 +104,24 @@ export function needsOf(files: readonly ChangedFile[]): string[] {
     ...(missing.size > 0 ? [`Install ${Array.from(missing).toSorted().join(' ')} in the program.`] : []),
     ...Array.from(OLDEST, ([name, oldest]) => {
       const { version = oldest } = manifestOf(name, dirname(first.path)) ?? {};
-      return isOlder(version, oldest) ? [`Update ${name} from ${version} to ${oldest} or later, which can read the packages of Ambit.`] : [];
+      return isOlder(version, oldest)
+        ? [`Update ${name} from ${version} to ${oldest} or later, which can read the packages of Ambit.`]
+        : [];
     }).flat(),
     ...(isRefusedByJest(dirname(first.path)) ? [JEST] : []),
   ];
 }
 
 const JEST =
-  "Let Jest compile the packages of Ambit, which are ES modules: transformIgnorePatterns, as in docs/guides/compilers-and-runtimes.md#jest.";
+  'Let Jest compile the packages of Ambit, which are ES modules: transformIgnorePatterns, as in docs/guides/compilers-and-runtimes.md#jest.';
 
 /** Whether the tests of the folder run in Jest as CommonJS, with nothing in node_modules compiled. */
 function isRefusedByJest(folder: string): boolean {
   const manifest = nearest(folder, ['package.json']);
   if (manifest === undefined || manifestOf('jest', dirname(manifest)) === undefined) return false;
-  const configs = readdirSync(dirname(manifest)).filter((name) => /^(?:package\.json|.*jest.*\.(?:[cm]?[jt]s|json))$/.test(name));
+  const configs = readdirSync(dirname(manifest)).filter((name) =>
+    /^(?:package\.json|.*jest.*\.(?:[cm]?[jt]s|json))$/.test(name),
+  );
   const texts = configs.map((name) => readFileSync(join(dirname(manifest), name), 'utf8'));
   return !texts.some((text) => /transformIgnorePatterns[^\]]*@ambit|experimental-vm-modules/s.test(text));
 }
@@ -120,7 +134,9 @@ const OLDEST = new Map([
 ]);
 
 function isOlder(version: string, than: string): boolean {
-  const [[major = 0, minor = 0] = [], [otherMajor = 0, otherMinor = 0] = []] = [version, than].map((one) => one.split('.').map(Number));
+  const [[major = 0, minor = 0] = [], [otherMajor = 0, otherMinor = 0] = []] = [version, than].map((one) =>
+    one.split('.').map(Number),
+  );
   return major < otherMajor || (major === otherMajor && minor < otherMinor);
 }
 

@@ -36,7 +36,7 @@ export interface ConvertOptions {
   readonly paths?: Readonly<Record<string, readonly string[]>>;
   /** `compilerOptions.baseUrl`, absolute. */
   readonly baseUrl?: string | undefined;
-  /** Converts what can be converted, also in files that do not compile until the rest is changed by hand. Default false. */
+  /** Converts what can be converted, also in files that do not compile until you have changed the rest. Default false. */
   readonly partial?: boolean;
   /** What is known to be wrong with files as they would become, such as errors of the compiler: they stay as they are. */
   readonly refused?: readonly Finding[];
@@ -85,25 +85,43 @@ export function convert(library: Library, sources: readonly SourceText[], option
   });
   // All files first: each is read with what the others declare.
   const files = sources.map(({ path, text }) => project.createSourceFile(path, text));
-  const globalModule = freePath(commonFolder(files.filter((file) => mentions(library, file.getFullText())).map((file) => file.getFilePath())), sources);
+  const globalModule = freePath(
+    commonFolder(files.filter((file) => mentions(library, file.getFullText())).map((file) => file.getFilePath())),
+    sources,
+  );
   const outcomes = files.map((file, index) => {
     const source = sources[index] as SourceText;
     const rewriter = new Rewriter(file, source.path, library);
     library.convert(rewriter, { files, globalModule });
     const after = rewriter.finish();
-    const left = [...rewriter.left, ...refused.filter(({ path }) => path === source.path)].toSorted((a, b) => a.line - b.line);
+    const left = [...rewriter.left, ...refused.filter(({ path }) => path === source.path)].toSorted(
+      (a, b) => a.line - b.line,
+    );
     return { file, source, after, left, rewriter };
   });
-  const using = new Set(outcomes.filter(({ source, after, left }) => after !== source.text || left.length > 0).map(({ file }) => file));
-  const isShared = !library.containers || outcomes.some(({ rewriter }) => rewriter.usesGlobal()) || hasHiddenLinks(files, using);
+  const using = new Set(
+    outcomes.filter(({ source, after, left }) => after !== source.text || left.length > 0).map(({ file }) => file),
+  );
+  const isShared =
+    !library.containers || outcomes.some(({ rewriter }) => rewriter.usesGlobal()) || hasHiddenLinks(files, using);
   const groups = groupsOf(files, using, isShared);
   if (library.containers) {
-    const owning = new Set(outcomes.filter(({ rewriter }) => rewriter.hasContainer()).map(({ file }) => groups.get(file)));
+    const owning = new Set(
+      outcomes.filter(({ rewriter }) => rewriter.hasContainer()).map(({ file }) => groups.get(file)),
+    );
     for (const { file, source, after, left } of outcomes)
-      if (after !== source.text && left.length === 0 && !owning.has(groups.get(file))) left.push({ path: source.path, line: 1, ...NO_OWNER });
+      if (after !== source.text && left.length === 0 && !owning.has(groups.get(file)))
+        left.push({ path: source.path, line: 1, ...NO_OWNER });
   }
   const blocked = new Set(outcomes.filter(({ left }) => left.length > 0).map(({ file }) => groups.get(file)));
-  const result = { read: sources.length, files: [] as ChangedFile[], converted: new Map<string, number>(), left: [] as Finding[], checks: [] as Finding[], untouched: [] as string[] };
+  const result = {
+    read: sources.length,
+    files: [] as ChangedFile[],
+    converted: new Map<string, number>(),
+    left: [] as Finding[],
+    checks: [] as Finding[],
+    untouched: [] as string[],
+  };
   for (const { file, source, after, left, rewriter } of outcomes) {
     result.left.push(...left);
     if (!partial && blocked.has(groups.get(file))) {

@@ -32,7 +32,10 @@ export function groupsOf(
 }
 
 /** The files, and those that import one of them, also through others. */
-function reachingOf(imports: ReadonlyMap<SourceFile, readonly SourceFile[]>, using: ReadonlySet<SourceFile>): Set<SourceFile> {
+function reachingOf(
+  imports: ReadonlyMap<SourceFile, readonly SourceFile[]>,
+  using: ReadonlySet<SourceFile>,
+): Set<SourceFile> {
   const importers = new Map<SourceFile, SourceFile[]>();
   for (const [file, imported] of imports)
     for (const one of imported) importers.set(one, [...(importers.get(one) ?? []), file]);

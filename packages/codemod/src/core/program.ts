@@ -88,6 +88,8 @@ export function compilerOptions(config: string): ts.CompilerOptions {
 }
 
 function fromConfig(config: string): ConvertOptions {
+  // Programs for older compilers have it.
+  // oxlint-disable-next-line typescript/no-deprecated
   const { paths, baseUrl, pathsBasePath } = compilerOptions(config);
   const base = baseUrl ?? (typeof pathsBasePath === 'string' ? pathsBasePath : dirname(config));
   const absolute = Object.entries(paths ?? {}).map(([key, list]) => [key, list.map((one) => resolve(base, one))]);

@@ -18,11 +18,14 @@ export function report(conversion: Conversion, library: Knowledge, show: (path: 
       untouched.map((path) => `  ${show(path)}`),
     ),
     ...part('Converted, and different from before:', checks.map(line)),
-    ...part('Next steps:', steps(conversion, library).map((step, i) => `  ${i + 1}. ${step}`)),
+    ...part(
+      'Next steps:',
+      steps(conversion, library).map((step, i) => `  ${i + 1}. ${step}`),
+    ),
   ].join('\n');
 }
 
-function steps({ files, left, untouched }: Conversion, { page }: Knowledge): string[] {
+function steps({ files, left, untouched }: Conversion, { page, containers }: Knowledge): string[] {
   const isChanged = files.length > 0;
   return [
     ...(isChanged ? ['Run your formatter, compile, and run the tests.'] : []),
@@ -30,7 +33,9 @@ function steps({ files, left, untouched }: Conversion, { page }: Knowledge): str
       ? [`Change what is left as the lines above say; docs/coming-from/${page}.md has every construct.`]
       : []),
     ...(untouched.length > 0
-      ? ['Then run this again: the other files follow. With --partial they are converted now, and the lines above are for you.']
+      ? [
+          `Then run this again: the other files follow.${containers ? ' With --partial they are converted now, and the lines above are for you.' : ''}`,
+        ]
       : []),
     ...(isChanged && left.length === 0 ? ['Remove the library from package.json.'] : []),
   ];

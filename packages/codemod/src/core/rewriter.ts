@@ -1,5 +1,12 @@
 import { dirname, posix } from 'node:path';
-import { type CallExpression, type ImportDeclaration, type NewExpression, Node, type SourceFile, type VariableStatement } from 'ts-morph';
+import {
+  type CallExpression,
+  type ImportDeclaration,
+  type NewExpression,
+  Node,
+  type SourceFile,
+  type VariableStatement,
+} from 'ts-morph';
 import { type ContainerModel, type Finding, type Knowledge, SEE_TABLE } from './model.js';
 import { Containers, declarationsOf, Origins } from './names.js';
 
@@ -369,7 +376,7 @@ export class Style {
 
 const COMPANION = 'a package around the library, which works with its container';
 const GIVEN = 'a package that owns the container: what takes its place is in the page of the library';
-const UNKNOWN = 'give the object the type of the container, or do what this does by hand';
+const UNKNOWN = 'give the object the type of the container, or write what this does without it';
 const IMPORT = 'import what you need from @ambit/container';
 
 /** Lists the modules around the library and the names of the library that no conversion has covered. */
@@ -385,7 +392,11 @@ function listUnconverted(file: SourceFile, library: Knowledge, origins: Origins,
 
 /** Whether the name is that of a package around the library, such as `koa-inversify`. */
 const isCompanion = (name: string, { containers, modules, name: library }: Knowledge): boolean =>
-  containers !== undefined && /^[@\w]/.test(name) && !name.startsWith('@/') && !modules.some((one) => name === one || name.startsWith(`${one}/`)) && name.split('/', 2).some((part) => part.includes(library) && part !== library);
+  containers !== undefined &&
+  /^[@\w]/.test(name) &&
+  !name.startsWith('@/') &&
+  !modules.some((one) => name === one || name.startsWith(`${one}/`)) &&
+  name.split('/', 2).some((part) => part.includes(library) && part !== library);
 
 function listCompanions(file: SourceFile, library: Knowledge, progress: Progress): void {
   const specifiers = [
@@ -520,7 +531,10 @@ export class Rewriter {
   /** Whether the file uses a container that the library exports. */
   usesGlobal(): boolean {
     const values = this.library.containers?.values ?? [];
-    return values.length > 0 && this.file.getDescendants().some((node) => Node.isIdentifier(node) && this.names(node, ...values));
+    return (
+      values.length > 0 &&
+      this.file.getDescendants().some((node) => Node.isIdentifier(node) && this.names(node, ...values))
+    );
   }
 
   /** Marks the names of the library in the node as converted. */
@@ -548,7 +562,10 @@ export class Rewriter {
     const symbol = name.getSymbol();
     return this.file
       .getDescendants()
-      .every((node) => !Node.isIdentifier(node) || node === name || node.getSymbol() !== symbol || this.progress.isConsumed(node));
+      .every(
+        (node) =>
+          !Node.isIdentifier(node) || node === name || node.getSymbol() !== symbol || this.progress.isConsumed(node),
+      );
   }
 
   /** Lists a construct that was converted and that behaves differently. */
@@ -594,7 +611,8 @@ export class Rewriter {
       if (!isName || isMember(node) || !this.containers.has(node)) continue;
       const call = receiverOf(node);
       const receiver = call?.getExpression();
-      if (receiver && isForeign(receiver, this.origins)) this.progress.leave(node, `container given to ${receiver.getText()}`, GIVEN);
+      if (receiver && isForeign(receiver, this.origins))
+        this.progress.leave(node, `container given to ${receiver.getText()}`, GIVEN);
     }
   }
 }
@@ -623,5 +641,7 @@ const HARMLESS = /^(?:expect|assert|console|Object|Array|String|Boolean)\b/;
 function isForeign(called: Node, origins: Origins): boolean {
   if (origins.of(called) !== undefined || HARMLESS.test(called.getText())) return false;
   const declared = declarationsOf(called);
-  return !declared.some((one) => !Node.isImportSpecifier(one) && !Node.isImportClause(one) && !Node.isNamespaceImport(one));
+  return !declared.some(
+    (one) => !Node.isImportSpecifier(one) && !Node.isImportClause(one) && !Node.isNamespaceImport(one),
+  );
 }

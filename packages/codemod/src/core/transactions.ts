@@ -19,10 +19,10 @@ export function wiringOf({ files }: Program): Wiring | undefined {
 }
 
 /** For a program without a pool of Ambit: nothing would open the transaction. */
-export const UNWIRED: Left = {
+const UNWIRED: Left = {
   construct: 'no pool of Ambit in the program',
   advice:
-    "first register an IDatabasePool in a container beside what is there, and open a scope for each request with `current: true`, or AmbitModule.forRoot() in NestJS: transactional functions begin in the current scope",
+    'first register an IDatabasePool in a container beside what is there, and open a scope for each request with `current: true`, or AmbitModule.forRoot() in NestJS: transactional functions begin in the current scope',
 };
 
 const ISOLATION = new Set(['read committed', 'repeatable read', 'serializable']);
@@ -66,7 +66,10 @@ export class Terms {
     else if (name === 'isolationLevel' || name === 'isolation') {
       const level = wordsOf(value, ' ');
       if (!ISOLATION.has(level))
-        return { construct: `isolation level ${level}`, advice: "'read committed', which PostgreSQL runs in its place, or another level" };
+        return {
+          construct: `isolation level ${level}`,
+          advice: "'read committed', which PostgreSQL runs in its place, or another level",
+        };
       this.parts.set('isolation', level);
     } else if (name === 'accessMode' && wordsOf(value, ' ') === 'read only') this.parts.set('readOnly', 'true');
     else if (name === 'timeout') this.parts.set('timeoutMs', value.getText());
@@ -76,10 +79,28 @@ export class Terms {
     return undefined;
   }
 
+  get isRequired(): boolean {
+    return this.parts.get('propagation') === 'required';
+  }
+
   /** `{ propagation: 'required' }` */
   toString(): string {
+    return this.list(this.parts);
+  }
+
+  /** The arguments of the decorator of NestJS, whose default is `required`. */
+  ofNest(): string {
+    const parts = new Map(this.parts);
+    if (this.isRequired) parts.delete('propagation');
+    return parts.size > 0 ? this.list(parts) : '';
+  }
+
+  private list(parts: ReadonlyMap<string, string>): string {
     const isWord = (name: string) => name === 'propagation' || name === 'isolation';
-    const list = Array.from(this.parts, ([name, value]) => `${name}: ${isWord(name) ? this.rewriter.style.string(value) : value}`);
+    const list = Array.from(
+      parts,
+      ([name, value]) => `${name}: ${isWord(name) ? this.rewriter.style.string(value) : value}`,
+    );
     return `{ ${list.join(', ')} }`;
   }
 }
@@ -107,12 +128,12 @@ export const ofTransaction = (rewriter: Rewriter, name: string): string => rewri
 /** A method with `@Transactional()`: its decorator becomes that of Nest, or its body a transactional function. */
 export function convertTransactional(rewriter: Rewriter, decorator: Decorator, terms: Terms, wiring: Wiring): void {
   const method = decorator.getParent();
-  const left = Node.isMethodDeclaration(method) ? refusal(method) : ON_CLASS;
+  const left = Node.isMethodDeclaration(method) ? (refusal(method) ?? ofHandler(method, terms, wiring)) : ON_CLASS;
   if (left || !Node.isMethodDeclaration(method)) {
     rewriter.leave(decorator, left?.construct ?? '@Transactional', left?.advice ?? ON_CLASS.advice);
     return;
   }
-  if (wiring === 'nest') rewriter.replace(decorator, `@${rewriter.use('Transactional', NEST)}(${terms.toString()})`);
+  if (wiring === 'nest') rewriter.replace(decorator, `@${rewriter.use('Transactional', NEST)}(${terms.ofNest()})`);
   else {
     rewriter.remove(decorator);
     wrapBody(rewriter, method, terms);
@@ -133,9 +154,27 @@ function refusal(method: MethodDeclaration): Left | undefined {
   if (!body) return { construct: '@Transactional without a body', advice: 'put it on the method that is called' };
   const isAsync = method.isAsync() || /^Promise\b/.test(method.getReturnTypeNode()?.getText() ?? '');
   if (!isAsync || method.isGenerator())
-    return { construct: '@Transactional on a method that is not async', advice: 'make the method async: it returns a promise already' };
+    return {
+      construct: '@Transactional on a method that is not async',
+      advice: 'make the method async: it returns a promise already',
+    };
   const usesArguments = body.getDescendants().some((one) => Node.isIdentifier(one) && one.getText() === 'arguments');
-  return usesArguments ? { construct: '`arguments` in a transactional method', advice: 'name the parameters' } : undefined;
+  return usesArguments
+    ? { construct: '`arguments` in a transactional method', advice: 'name the parameters' }
+    : undefined;
+}
+
+const HANDLER = /^(?:Get|Post|Put|Patch|Delete|All|Head|Options|Search)$/;
+
+/** The transaction of a request begins with it: a handler has no propagation. */
+function ofHandler(method: MethodDeclaration, terms: Terms, wiring: Wiring): Left | undefined {
+  const isHandler = method.getDecorators().some((one) => HANDLER.test(one.getName()));
+  return wiring === 'nest' && isHandler && !terms.isRequired
+    ? {
+        construct: 'propagation of a handler',
+        advice: 'move what has it to a method of a provider; the handler begins its transaction itself',
+      }
+    : undefined;
 }
 
 /** The method stays, with its other decorators: what it did is a transactional function that it calls. */
@@ -161,7 +200,11 @@ export function convertHook(rewriter: Rewriter, call: CallExpression, hook: 'com
   const ofScope = () => `${ofTransaction(rewriter, 'transactionOf')}(${scope})`;
   const type = rewriter.style.isTypeScript ? ' as Error' : '';
   if (hook === 'complete' && takes) {
-    rewriter.leave(call, 'runOnTransactionComplete with the error', "transactionOf(scope)?.afterEnd((outcome) => ...): 'committed', 'rolled back' or 'unknown'");
+    rewriter.leave(
+      call,
+      'runOnTransactionComplete with the error',
+      "transactionOf(scope)?.afterEnd((outcome) => ...): 'committed', 'rolled back' or 'unknown'",
+    );
     return;
   }
   const text = {
@@ -175,12 +218,15 @@ export function convertHook(rewriter: Rewriter, call: CallExpression, hook: 'com
 
 /** One finding for a file that waits for the wiring; what it uses of the library stays. */
 export function leaveUnwired(rewriter: Rewriter): void {
-  const used = rewriter.file.getDescendants().filter((node) => Node.isIdentifier(node) && rewriter.origin(node) !== undefined);
+  const used = rewriter.file
+    .getDescendants()
+    .filter((node) => Node.isIdentifier(node) && rewriter.origin(node) !== undefined);
   for (const node of used) {
     const parent = node.getParent();
     rewriter.keep(node);
     if (parent && Node.isPropertyAccessExpression(parent)) rewriter.keep(parent);
   }
   const [first] = used;
-  if (first) rewriter.leave(first.getFirstAncestor(Node.isImportDeclaration) ?? first, UNWIRED.construct, UNWIRED.advice);
+  if (first)
+    rewriter.leave(first.getFirstAncestor(Node.isImportDeclaration) ?? first, UNWIRED.construct, UNWIRED.advice);
 }
