@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -20,6 +20,9 @@ const BUILT = fileURLToPath(new URL('../node_modules/.cache/', import.meta.url))
 mkdirSync(BUILT, { recursive: true });
 const folder = mkdtempSync(join(BUILT, 'codemod-'));
 afterAll(() => rmSync(folder, { recursive: true }));
+// Under its own name it would be that of every other program of the workspace, which have a newer one.
+mkdirSync(join(folder, 'node_modules'));
+symlinkSync(join(ROOT, 'node_modules/inversify-6'), join(folder, 'node_modules/inversify'), 'junction');
 
 /** The files end with `.txt`, so that no other tool reads them. */
 function sourcesOf(fixture: string): SourceText[] {
