@@ -10,11 +10,14 @@ const pagesWithCode = pages.filter((page) => page.examples.length > 0);
 
 /**
  * Where services are registered one by one; all other pages teach `lifetimes()`. The spec of the service fixes `Registration`, and who comes from
- * ts-ioc-container knows it.
+ * ts-ioc-container knows it. A codemod writes it, because registrations may stand in several files.
  */
 const ABOUT_REGISTRATIONS = [
   'service/README.md',
+  'docs/coming-from/awilix.md',
+  'docs/coming-from/inversify.md',
   'docs/coming-from/ts-ioc-container.md',
+  'docs/coming-from/tsyringe.md',
   'docs/guides/registrations.md',
   'packages/container/src/registration.ts',
 ];

@@ -55,7 +55,23 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 
 /** In awilix the result was `any`. */
-const TYPED = 'the result is unknown: declare the type of the key in ServiceMap, or name it: resolve<Users>(key)';
+const TYPED = 'the type is that of awilix: better declare the key in ServiceMap, or name its type: resolve<Users>(key)';
+
+/** The type argument of `resolve` for what awilix knew of the key: a member of the cradle's type, or anything. */
+function typeOf(rewriter: Rewriter, container: Node, key: Node | undefined): string {
+  if (!rewriter.style.isTypeScript) return '';
+  const declared = symbolOf(container)
+    ?.getDeclarations()
+    .find((one) => Node.isVariableDeclaration(one) || Node.isParameterDeclaration(one));
+  const type = declared?.getTypeNode();
+  const made = declared?.getInitializer();
+  const [cradle] = Node.isTypeReference(type)
+    ? type.getTypeArguments()
+    : Node.isCallExpression(made) && rewriter.names(made.getExpression(), 'createContainer')
+      ? made.getTypeArguments()
+      : [];
+  return cradle && Node.isStringLiteral(key) ? `<${cradle.getText()}[${key.getText()}]>` : '<any>';
+}
 
 /** The replacement of a property of the container. */
 const PROPERTIES: Readonly<Record<string, string>> = {
@@ -386,10 +402,9 @@ function convertRegister(
       left.push(node);
       continue;
     }
-    lines.push(registration(rewriter, service, key));
+    lines.push([...commentsBefore(node), registration(rewriter, service, key)].join('\n'));
     rewriter.done(`register ${baseOf(made)}`, made);
-    if (service.modifiers.length > 1 && service.modifiers[1]?.includes('hasTag'))
-      rewriter.check(node, 'scoped()', SCOPED);
+    if (service.modifiers[1]?.startsWith(rewriter.use('scope'))) rewriter.check(node, 'scoped()', SCOPED);
   }
   if (entries.length === 0) rewriter.leave(call, 'container.register', RESOLVER);
   if (lines.length === 0) return;
@@ -397,6 +412,10 @@ function convertRegister(
   const rest = left.length > 0 ? `.register({ ${left.map((one) => one.getText()).join(', ')} })` : '';
   replaceMethod(rewriter, call, called, `${addRegistration(lines, indent)}${rest}`);
 }
+
+/** The comments above an entry of an object. */
+const commentsBefore = (node: Node): string[] =>
+  Node.isCallExpression(node) ? [] : node.getLeadingCommentRanges().map((one) => one.getText());
 
 /** `asClass` of `asClass(Users).scoped()`. */
 const baseOf = (node: Node | undefined): string =>
@@ -431,12 +450,26 @@ function convertCall(rewriter: Rewriter, call: CallExpression, mode: Mode | unde
       rewriter.replace(called.getNameNode(), 'has');
       rewriter.done('container.hasRegistration');
       return;
-    case 'resolve':
     case 'dispose':
+      if (
+        call
+          .getAncestors()
+          .some((one) => Node.isCallExpression(one) && /^(?:after|before)Each$/.test(one.getExpression().getText()))
+      )
+        rewriter.leave(
+          call,
+          'container.dispose between tests',
+          'make the container in a function, and a new one for each test: a disposed one stays disposed',
+        );
+      else rewriter.done('container.dispose');
+      return;
+    case 'resolve':
       if (args.length <= 1) {
         rewriter.done(`container.${method}`);
-        if (method === 'resolve' && rewriter.style.isTypeScript && call.getTypeArguments().length === 0)
+        if (method === 'resolve' && rewriter.style.isTypeScript && call.getTypeArguments().length === 0) {
+          rewriter.insert(called.getEnd(), typeOf(rewriter, called.getExpression(), args[0]));
           rewriter.check(call, 'resolve without a type', TYPED);
+        }
       } else
         rewriter.leave(
           call,
@@ -458,7 +491,8 @@ function convertCradle(rewriter: Rewriter, node: PropertyAccessExpression): void
   const parent = node.getParent();
   const container = () => rewriter.text(node.getExpression());
   if (Node.isPropertyAccessExpression(parent) && parent.getExpression() === node) {
-    rewriter.replace(parent, `${container()}.resolve(${rewriter.style.string(parent.getName())})`);
+    const type = typeOf(rewriter, node.getExpression(), undefined);
+    rewriter.replace(parent, `${container()}.resolve${type}(${rewriter.style.string(parent.getName())})`);
     typed(rewriter, node);
     return;
   }
@@ -474,7 +508,8 @@ function convertCradle(rewriter: Rewriter, node: PropertyAccessExpression): void
   }
   const all = elements.map((one) => {
     const key = one.getPropertyNameNode()?.getText() ?? one.getName();
-    return `${one.getNameNode().getText()} = ${container()}.resolve(${rewriter.style.string(key)})`;
+    const type = typeOf(rewriter, node.getExpression(), undefined);
+    return `${one.getNameNode().getText()} = ${container()}.resolve${type}(${rewriter.style.string(key)})`;
   });
   rewriter.replace(parent, all.join(', '));
   typed(rewriter, node);
@@ -511,11 +546,13 @@ export const awilix: Library = {
   modules: MODULES,
   companions: COMPANIONS,
   advice: ADVICE,
+  page: 'awilix',
   containers: {
     values: ['diContainer', 'diContainerClassic'],
     creators: ['createContainer'],
     types: ['AwilixContainer'],
     methods: ['createScope', 'register', 'loadModules'],
+    members: ['cradle', 'hasRegistration', 'loadModules', 'getRegistration'],
   },
   convert(rewriter, program) {
     const mode = modeOf(program, MODULES);

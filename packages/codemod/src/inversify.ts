@@ -524,11 +524,13 @@ export const inversify: Library = {
   modules: MODULES,
   companions: COMPANIONS,
   advice: ADVICE,
+  page: 'inversify',
   containers: {
     values: [],
     creators: ['Container'],
     types: ['Container', 'interfaces.Container'],
     methods: ['createChild'],
+    members: ['isBound', 'rebind', 'getNamed', 'getTagged', 'tryGet', 'applyMiddleware'],
   },
   convert(rewriter, program) {
     const isSingleton = isSingletonByDefault(program, MODULES);

@@ -158,7 +158,15 @@ function convertCall(rewriter: Rewriter, call: CallExpression): void {
       rewriter.done('container.dispose');
       return;
     case 'isRegistered':
-      if (token) become(`has(${rewriter.text(token)})`);
+      if (!token) return;
+      if (provider?.getText() === 'true' || rewriter.names(called.getExpression(), 'container'))
+        become(`has(${rewriter.text(token)})`);
+      else
+        rewriter.leave(
+          call,
+          'container.isRegistered of one container',
+          'container.has(key), which asks the parents, too; isRegistered(token, true) is the same',
+        );
       return;
     case 'createChildContainer':
       become(createRequestScope(rewriter));
@@ -322,11 +330,20 @@ export const tsyringe: Library = {
   modules: ['tsyringe'],
   companions: {},
   advice: ADVICE,
+  page: 'tsyringe',
   containers: {
     values: ['container'],
     creators: [],
     types: ['DependencyContainer'],
     methods: ['createChildContainer', 'register', 'registerSingleton', 'registerInstance', 'registerType'],
+    members: [
+      'isRegistered',
+      'createChildContainer',
+      'registerSingleton',
+      'registerInstance',
+      'registerType',
+      'clearInstances',
+    ],
   },
   convert(rewriter, program) {
     for (const node of rewriter.file.getDescendants().toReversed()) {

@@ -59,14 +59,12 @@ export const optional = (rewriter: Rewriter, key: string): string => `${rewriter
 /** One instance for the container that the service is registered in. */
 export const singleton = (rewriter: Rewriter): string => `${rewriter.use('singleton')}()`;
 
-/** The modifiers of one instance for each scope with the tag. */
-export const scoped = (rewriter: Rewriter, tag = 'request'): string[] => [
-  singleton(rewriter),
-  `${rewriter.use('scope')}(${rewriter.use('hasTag')}(${rewriter.style.string(tag)}))`,
-];
+/** The modifiers of one instance for each scope, the container of the application included. */
+export const scoped = (rewriter: Rewriter): string[] => [singleton(rewriter), `${rewriter.use('scope')}(() => true)`];
 
-/** How `scoped` differs from a service that is scoped in another library. */
-export const SCOPED = "available in scopes with the tag 'request' only; resolving it in the application is an error";
+/** How to say more than `scoped` does. */
+export const SCOPED =
+  "one instance for each scope, as before: with scope(hasTag('request')) in place of scope(() => true), verify() finds what keeps it longer than a request";
 
 /** How a service is made, as an argument of `Registration`: `fromClass(Users)`. */
 export interface Service {
@@ -89,6 +87,6 @@ export function addRegistration(registrations: readonly string[], indent: string
   const list =
     registrations.length === 1
       ? registrations.join('')
-      : `\n${registrations.map((one) => `${indent}  ${one},\n`).join('')}${indent}`;
+      : `\n${registrations.map((one) => `${indent}  ${one.replaceAll('\n', `\n${indent}  `)},\n`).join('')}${indent}`;
   return `addRegistration(${list})`;
 }

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { Project, ts } from 'ts-morph';
+import { groupsOf, hasHiddenLinks } from './groups.js';
 import type { Finding, Library, SourceText } from './model.js';
 import { Rewriter } from './rewriter.js';
 
@@ -23,6 +24,8 @@ export interface Conversion {
   readonly converted: ReadonlyMap<string, number>;
   /** The code that is left to do, by file and line. */
   readonly left: readonly Finding[];
+  /** Files that could be converted, and are not: a file that they work with has something that is left. */
+  readonly untouched: readonly string[];
   /** Converted code that behaves differently. */
   readonly checks: readonly Finding[];
 }
@@ -33,10 +36,15 @@ export interface ConvertOptions {
   readonly paths?: Readonly<Record<string, readonly string[]>>;
   /** `compilerOptions.baseUrl`, absolute. */
   readonly baseUrl?: string | undefined;
+  /** Converts what can be converted, also in files that do not compile until you have changed the rest. Default false. */
+  readonly partial?: boolean;
+  /** What is known to be wrong with files as they would become, such as errors of the compiler: they stay as they are. */
+  readonly refused?: readonly Finding[];
 }
 
 /**
- * Converts a program. It reads and writes no files.
+ * Converts a program. It reads and writes no files. Files that work together are converted together: where something has to be left, none
+ * of them changes, unless the options say `partial`.
  * @param library what is known of the library that the program uses
  * @param sources the files, with absolute paths
  * @param options how imports are resolved
@@ -55,7 +63,7 @@ export interface ConvertOptions {
  * ```
  */
 export function convert(library: Library, sources: readonly SourceText[], options: ConvertOptions = {}): Conversion {
-  const { paths = {}, baseUrl } = options;
+  const { paths = {}, baseUrl, partial = false, refused = [] } = options;
   const project = new Project({
     useInMemoryFileSystem: true,
     skipLoadingLibFiles: true,
@@ -77,30 +85,63 @@ export function convert(library: Library, sources: readonly SourceText[], option
   });
   // All files first: each is read with what the others declare.
   const files = sources.map(({ path, text }) => project.createSourceFile(path, text));
-  const using = files.filter((file) => library.containers.values.length > 0 && mentions(library, file.getFullText()));
-  const globalModule = freePath(commonFolder(using.map((file) => file.getFilePath())), sources);
+  const globalModule = freePath(
+    commonFolder(files.filter((file) => mentions(library, file.getFullText())).map((file) => file.getFilePath())),
+    sources,
+  );
+  const outcomes = files.map((file, index) => {
+    const source = sources[index] as SourceText;
+    const rewriter = new Rewriter(file, source.path, library);
+    library.convert(rewriter, { files, globalModule });
+    const after = rewriter.finish();
+    const left = [...rewriter.left, ...refused.filter(({ path }) => path === source.path)].toSorted(
+      (a, b) => a.line - b.line,
+    );
+    return { file, source, after, left, rewriter };
+  });
+  const using = new Set(
+    outcomes.filter(({ source, after, left }) => after !== source.text || left.length > 0).map(({ file }) => file),
+  );
+  const isShared =
+    !library.containers || outcomes.some(({ rewriter }) => rewriter.usesGlobal()) || hasHiddenLinks(files, using);
+  const groups = groupsOf(files, using, isShared);
+  if (library.containers) {
+    const owning = new Set(
+      outcomes.filter(({ rewriter }) => rewriter.hasContainer()).map(({ file }) => groups.get(file)),
+    );
+    for (const { file, source, after, left } of outcomes)
+      if (after !== source.text && left.length === 0 && !owning.has(groups.get(file)))
+        left.push({ path: source.path, line: 1, ...NO_OWNER });
+  }
+  const blocked = new Set(outcomes.filter(({ left }) => left.length > 0).map(({ file }) => groups.get(file)));
   const result = {
     read: sources.length,
     files: [] as ChangedFile[],
     converted: new Map<string, number>(),
     left: [] as Finding[],
     checks: [] as Finding[],
+    untouched: [] as string[],
   };
-  for (const [index, file] of files.entries()) {
-    const { path, text } = sources[index] as SourceText;
-    const rewriter = new Rewriter(file, path, library);
-    library.convert(rewriter, { files, globalModule });
-    const after = rewriter.finish();
-    if (after !== text) result.files.push({ path, before: text, after });
+  for (const { file, source, after, left, rewriter } of outcomes) {
+    result.left.push(...left);
+    if (!partial && blocked.has(groups.get(file))) {
+      if (left.length === 0 && after !== source.text) result.untouched.push(source.path);
+      continue;
+    }
+    if (after !== source.text) result.files.push({ path: source.path, before: source.text, after });
     for (const [kind, count] of rewriter.converted)
       result.converted.set(kind, (result.converted.get(kind) ?? 0) + count);
-    result.left.push(...rewriter.left.toSorted((a, b) => a.line - b.line));
     result.checks.push(...rewriter.checks.toSorted((a, b) => a.line - b.line));
   }
   if (result.files.some(({ path, after }) => importsGlobal(path, after, globalModule)))
     result.files.push({ path: globalModule, before: '', after: GLOBAL });
   return result;
 }
+
+const NO_OWNER = {
+  construct: 'no container in the program',
+  advice: 'a package makes the container that this file works with, or a file that was not named',
+};
 
 const GLOBAL = `import { Container } from '@ambit/container';
 

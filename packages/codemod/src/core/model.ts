@@ -2,7 +2,13 @@ import type { SourceFile } from 'ts-morph';
 import type { Rewriter } from './rewriter.js';
 
 /** The libraries whose programs can be converted. */
-export const LIBRARIES = ['awilix', 'tsyringe', 'inversify'] as const;
+export const LIBRARIES = [
+  'awilix',
+  'tsyringe',
+  'inversify',
+  'typeorm-transactional',
+  '@nestjs-cls/transactional',
+] as const;
 
 /** The package name of a library that the codemod knows. */
 export type LibraryName = (typeof LIBRARIES)[number];
@@ -40,8 +46,10 @@ export interface Knowledge {
   readonly companions: Readonly<Record<string, string>>;
   /** The replacements of exports that are left. */
   readonly advice: Readonly<Record<string, string>>;
-  /** How its containers can be recognised. */
-  readonly containers: ContainerModel;
+  /** How its containers can be recognised; undefined for a library without any. */
+  readonly containers?: ContainerModel;
+  /** The page in `docs/coming-from` that says what becomes of each construct. */
+  readonly page: string;
 }
 
 /** How containers of the library can be recognised. */
@@ -54,6 +62,8 @@ export interface ContainerModel {
   readonly types: readonly string[];
   /** Methods of a container that return one. */
   readonly methods: readonly string[];
+  /** Names of its members that nothing else has: on an object of unknown type they belong to a container, too. */
+  readonly members: readonly string[];
 }
 
 /** All files of the program. */

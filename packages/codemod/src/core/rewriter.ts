@@ -1,7 +1,14 @@
 import { dirname, posix } from 'node:path';
-import { type ImportDeclaration, Node, type SourceFile, type VariableStatement } from 'ts-morph';
-import { type Finding, type Knowledge, SEE_TABLE } from './model.js';
-import { Containers, Origins } from './names.js';
+import {
+  type CallExpression,
+  type ImportDeclaration,
+  type NewExpression,
+  Node,
+  type SourceFile,
+  type VariableStatement,
+} from 'ts-morph';
+import { type ContainerModel, type Finding, type Knowledge, SEE_TABLE } from './model.js';
+import { Containers, declarationsOf, Origins } from './names.js';
 
 interface Edit {
   readonly start: number;
@@ -113,9 +120,10 @@ function linesOf(imports: Imports, style: Style, text: string): string {
     !style.isTypeScript &&
     style.file.getImportDeclarations().length === 0 &&
     /\brequire\(|\bmodule\.exports\b/.test(text);
-  const ordered = Array.from(imports).toSorted(([a], [b]) => Number(b === AMBIT) - Number(a === AMBIT));
+  const rank = (from: string): number => (from === AMBIT ? 0 : from.startsWith('@ambit/') ? 1 : 2);
+  const ordered = Array.from(imports).toSorted(([a], [b]) => rank(a) - rank(b));
   return Array.from(ordered, ([from, names]) => {
-    const specifier = style.string(from === AMBIT ? from : style.relative(from));
+    const specifier = style.string(from.startsWith('@ambit/') ? from : style.relative(from));
     const sorted = Array.from(names).toSorted(([a], [b]) => a.localeCompare(b));
     const list = sorted.map(([name, { type, local }]) => {
       const renamed = local === name ? name : isCommonJs ? `${name}: ${local}` : `${name} as ${local}`;
@@ -366,17 +374,29 @@ export class Style {
   }
 }
 
+const COMPANION = 'a package around the library, which works with its container';
+const GIVEN = 'a package that owns the container: what takes its place is in the page of the library';
+const UNKNOWN = 'give the object the type of the container, or write what this does without it';
 const IMPORT = 'import what you need from @ambit/container';
 
 /** Lists the modules around the library and the names of the library that no conversion has covered. */
 function listUnconverted(file: SourceFile, library: Knowledge, origins: Origins, progress: Progress): void {
   listCompanions(file, library, progress);
+  listMentions(file, library, progress);
   for (const node of file.getDescendants()) {
     if (!Node.isIdentifier(node) || progress.isConsumed(node) || progress.isKept(node)) continue;
     if (node.getFirstAncestor(Node.isImportDeclaration) || isDeclared(node)) continue;
     listName(node, library, origins, progress);
   }
 }
+
+/** Whether the name is that of a package around the library, such as `koa-inversify`. */
+const isCompanion = (name: string, { containers, modules, name: library }: Knowledge): boolean =>
+  containers !== undefined &&
+  /^[@\w]/.test(name) &&
+  !name.startsWith('@/') &&
+  !modules.some((one) => name === one || name.startsWith(`${one}/`)) &&
+  name.split('/', 2).some((part) => part.includes(library) && part !== library);
 
 function listCompanions(file: SourceFile, library: Knowledge, progress: Progress): void {
   const specifiers = [
@@ -388,9 +408,20 @@ function listCompanions(file: SourceFile, library: Knowledge, progress: Progress
     }),
   ];
   for (const { node, name } of specifiers) {
-    const advice = library.companions[name];
+    const advice = library.companions[name] ?? (isCompanion(name, library) ? COMPANION : undefined);
     if (advice !== undefined) progress.leave(node, name, advice);
     else if (library.modules.some((one) => name.startsWith(`${one}/`))) progress.leave(node, name, IMPORT);
+  }
+}
+
+/** Lists what names the module and is no import that is understood, such as `jest.mock('awilix')`. */
+function listMentions(file: SourceFile, library: Knowledge, progress: Progress): void {
+  for (const node of file.getDescendants()) {
+    if (!Node.isStringLiteral(node) || !library.modules.includes(node.getLiteralValue())) continue;
+    const parent = node.getParent();
+    if (Node.isImportDeclaration(parent) || Node.isExportDeclaration(parent)) continue;
+    if (Node.isCallExpression(parent) && parent.getExpression().getText() === 'require') continue;
+    progress.leave(node, `${node.getText()} in ${parent.getKindName()}`, IMPORT);
   }
 }
 
@@ -404,6 +435,8 @@ function listName(node: Node, library: Knowledge, origins: Origins, progress: Pr
   if (isReExport) progress.leave(node, `export of ${full}`, `${IMPORT} where you need it`);
   else progress.leave(named, full, library.advice[full] ?? library.advice[name] ?? SEE_TABLE);
 }
+
+const NO_CONTAINERS: ContainerModel = { values: [], creators: [], types: [], methods: [], members: [] };
 
 /** Collects the changes of one file, what they convert, and what is left. */
 export class Rewriter {
@@ -420,7 +453,7 @@ export class Rewriter {
   ) {
     this.edits = new Edits(file.getFullText());
     this.origins = new Origins(library.modules);
-    this.containers = new Containers(this.origins, library.containers);
+    this.containers = new Containers(this.origins, library.containers ?? NO_CONTAINERS);
     this.style = new Style(file, path);
     this.progress = new Progress(path);
   }
@@ -486,6 +519,24 @@ export class Rewriter {
     return name !== undefined && exports.includes(name);
   }
 
+  /** Whether the file makes a container, or uses one that the library exports. */
+  hasContainer(): boolean {
+    return this.file.getDescendants().some((node) => {
+      if (Node.isIdentifier(node) && this.names(node, ...(this.library.containers?.values ?? []))) return true;
+      const isMade = Node.isCallExpression(node) || Node.isNewExpression(node);
+      return isMade && this.names(node.getExpression(), ...(this.library.containers?.creators ?? []));
+    });
+  }
+
+  /** Whether the file uses a container that the library exports. */
+  usesGlobal(): boolean {
+    const values = this.library.containers?.values ?? [];
+    return (
+      values.length > 0 &&
+      this.file.getDescendants().some((node) => Node.isIdentifier(node) && this.names(node, ...values))
+    );
+  }
+
   /** Marks the names of the library in the node as converted. */
   consume(node: Node): void {
     this.progress.consume(node);
@@ -506,6 +557,17 @@ export class Rewriter {
     this.progress.keep(node);
   }
 
+  /** Whether every other use of the name in the file was converted. */
+  isUnused(name: Node): boolean {
+    const symbol = name.getSymbol();
+    return this.file
+      .getDescendants()
+      .every(
+        (node) =>
+          !Node.isIdentifier(node) || node === name || node.getSymbol() !== symbol || this.progress.isConsumed(node),
+      );
+  }
+
   /** Lists a construct that was converted and that behaves differently. */
   check(node: Node, construct: string, advice: string): void {
     this.progress.check(node, construct, advice);
@@ -523,10 +585,63 @@ export class Rewriter {
   /** The converted text. Lists the names of the library that no conversion has covered. */
   finish(): string {
     listUnconverted(this.file, this.library, this.origins, this.progress);
+    this.listMembers();
+    this.listGiven();
     const removed = new ObsoleteImports(this.file, this.origins, this.edits, this.progress).remove();
     const kept = new Set<string>();
     for (const node of this.file.getDescendants())
       if (Node.isIdentifier(node) && !this.progress.isConsumed(node) && !isMember(node)) kept.add(node.getText());
     return withImports(this.edits, this.style, kept, removed);
   }
+
+  /** Lists members that only a container has, of objects whose type is not in the program, such as `req.container.cradle`. */
+  private listMembers(): void {
+    const members = this.library.containers?.members ?? [];
+    for (const node of this.file.getDescendants()) {
+      if (!Node.isPropertyAccessExpression(node) || !members.includes(node.getName())) continue;
+      if (this.containers.has(node.getExpression()) || node.getNameNode().getSymbol()) continue;
+      this.progress.leave(node, `${node.getName()} of an object whose type is not known`, UNKNOWN);
+    }
+  }
+
+  /** Lists containers that a package receives: it knows those of the library. */
+  private listGiven(): void {
+    for (const node of this.file.getDescendants()) {
+      const isName = Node.isIdentifier(node) || Node.isPropertyAccessExpression(node);
+      if (!isName || isMember(node) || !this.containers.has(node)) continue;
+      const call = receiverOf(node);
+      const receiver = call?.getExpression();
+      if (receiver && isForeign(receiver, this.origins))
+        this.progress.leave(node, `container given to ${receiver.getText()}`, GIVEN);
+    }
+  }
+}
+
+/** The call that the value is an argument of, also within an object or a list. */
+function receiverOf(value: Node): CallExpression | NewExpression | undefined {
+  let at = value;
+  for (let parent = at.getParent(); parent; parent = parent.getParent()) {
+    if (Node.isCallExpression(parent) || Node.isNewExpression(parent))
+      return parent.getArguments().includes(at) ? parent : undefined;
+    const isWithin =
+      Node.isObjectLiteralExpression(parent) ||
+      Node.isArrayLiteralExpression(parent) ||
+      Node.isPropertyAssignment(parent) ||
+      Node.isShorthandPropertyAssignment(parent) ||
+      Node.isAsExpression(parent);
+    if (!isWithin) return undefined;
+    at = parent;
+  }
+  return undefined;
+}
+
+const HARMLESS = /^(?:expect|assert|console|Object|Array|String|Boolean)\b/;
+
+/** Whether the function is one of a package, and not of the library or of Ambit. */
+function isForeign(called: Node, origins: Origins): boolean {
+  if (origins.of(called) !== undefined || HARMLESS.test(called.getText())) return false;
+  const declared = declarationsOf(called);
+  return !declared.some(
+    (one) => !Node.isImportSpecifier(one) && !Node.isImportClause(one) && !Node.isNamespaceImport(one),
+  );
 }
