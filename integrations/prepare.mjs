@@ -24,6 +24,7 @@ for (const name of [
   'fastify',
   'fetch',
   'hono',
+  'doctor',
 ]) {
   const installed = new URL(`@ambit/${name}/`, nodeModules);
   rmSync(installed, { recursive: true, force: true });

@@ -1,0 +1,55 @@
+import doctor from '@ambit/doctor';
+import * as typescript from '@typescript-eslint/parser';
+import { ESLint, RuleTester } from 'eslint';
+import { ESLint as ESLint9, RuleTester as RuleTester9 } from 'eslint-9';
+import { describe, expect, it } from 'vitest';
+import { cases } from '../../../packages/doctor/test/cases.js';
+
+/** The same cases as the command and oxlint have, in ESLint's own tester: with its parser for JavaScript, and with typescript-eslint's. */
+describe.each([
+  ['ESLint 10', RuleTester],
+  ['ESLint 9', RuleTester9 as unknown as typeof RuleTester],
+])('%s', (_name, Tester) => {
+  for (const [name, list] of Object.entries(cases))
+    describe(name, () => {
+      for (const parser of [undefined, typescript])
+        for (const { name: about, code, lines = [], ts = false } of list) {
+          if (ts && !parser) continue;
+          it(`${about}, ${parser ? 'typescript-eslint' : 'espree'}`, () => {
+            const tester = new Tester({ languageOptions: parser ? { parser } : { ecmaVersion: 'latest' } });
+            const filename = parser ? 'case.ts' : 'case.js';
+            const rule = doctor.rules[name];
+            if (!rule) throw new Error(`no rule ${name}`);
+            const test = { name: about, code, filename };
+            tester.run(name, rule, {
+              valid: lines.length === 0 ? [test] : [],
+              invalid: lines.length > 0 ? [{ ...test, errors: lines.map((line) => ({ line, message: /\S/ })) }] : [],
+            });
+          });
+        }
+    });
+});
+
+const WRONG = `
+import { db } from './db.js';
+export const save = () =>
+  db.transaction(async (tx) => {
+    await db.insert(users).values({});
+    await tx.insert(users).values({});
+  });
+`;
+
+it.each([
+  ['10', ESLint],
+  ['9', ESLint9 as unknown as typeof ESLint],
+])('configs.recommended has all rules: ESLint %s', async (_version, Linter) => {
+  const linter = new Linter({ overrideConfigFile: true, overrideConfig: [doctor.configs.recommended] });
+  const [result] = await linter.lintText(WRONG, { filePath: 'wrong.js' });
+  expect(result?.messages.map(({ ruleId, line }) => `${line} ${ruleId}`)).toEqual(['5 ambit/no-pool-in-transaction']);
+  const config = (await linter.calculateConfigForFile('wrong.js')) as { rules: object };
+  expect(Object.keys(config.rules).toSorted()).toEqual(
+    Object.keys(doctor.rules)
+      .map((name) => `ambit/${name}`)
+      .toSorted(),
+  );
+});
