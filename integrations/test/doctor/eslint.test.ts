@@ -5,29 +5,34 @@ import { ESLint as ESLint9, RuleTester as RuleTester9 } from 'eslint-9';
 import { describe, expect, it } from 'vitest';
 import { cases } from '../../../packages/doctor/test/cases.js';
 
+const runs = Object.entries(cases).flatMap(([rule, list]) =>
+  list.flatMap((each) => [
+    ...(each.ts ? [] : [{ ...each, rule, with: 'espree', languageOptions: { ecmaVersion: 'latest' as const } }]),
+    { ...each, rule, with: 'typescript-eslint', languageOptions: { parser: typescript } },
+  ]),
+);
+
 /** The same cases as the command and oxlint have, in ESLint's own tester: with its parser for JavaScript, and with typescript-eslint's. */
 describe.each([
   ['ESLint 10', RuleTester],
   ['ESLint 9', RuleTester9 as unknown as typeof RuleTester],
 ])('%s', (_name, Tester) => {
-  for (const [name, list] of Object.entries(cases))
-    describe(name, () => {
-      for (const parser of [undefined, typescript])
-        for (const { name: about, code, lines = [], ts = false } of list) {
-          if (ts && !parser) continue;
-          it(`${about}, ${parser ? 'typescript-eslint' : 'espree'}`, () => {
-            const tester = new Tester({ languageOptions: parser ? { parser } : { ecmaVersion: 'latest' } });
-            const filename = parser ? 'case.ts' : 'case.js';
-            const rule = doctor.rules[name];
-            if (!rule) throw new Error(`no rule ${name}`);
-            const test = { name: about, code, filename };
-            tester.run(name, rule, {
-              valid: lines.length === 0 ? [test] : [],
-              invalid: lines.length > 0 ? [{ ...test, errors: lines.map((line) => ({ line, message: /\S/ })) }] : [],
-            });
-          });
-        }
-    });
+  // It calls `it`, which cannot be called in a test.
+  Tester.it = (_title: string, test: () => void) => test();
+  Tester.describe = Tester.it;
+
+  it.each(runs)('$rule: $name, $with', ({ rule: name, name: about, code, lines = [], languageOptions }) => {
+    const rule = doctor.rules[name];
+    if (!rule) throw new Error(`no rule ${name}`);
+    const test = { name: about, code, filename: 'parser' in languageOptions ? 'case.ts' : 'case.js' };
+    const errors = lines.map((line) => ({ line, message: /\S/ }));
+    const run = () =>
+      new Tester({ languageOptions }).run(name, rule, {
+        valid: errors.length === 0 ? [test] : [],
+        invalid: errors.length > 0 ? [{ ...test, errors }] : [],
+      });
+    expect(run).not.toThrow();
+  });
 });
 
 const WRONG = `

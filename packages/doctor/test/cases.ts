@@ -415,10 +415,10 @@ export async function join(work) {
     {
       name: 'a variable of a module, a static field, a controller',
       ts: true,
-      lines: [9, 10, 11, 17],
+      lines: [9, 10, 11, 12, 13, 19],
       code: `
 import { Controller, Get, Req } from '@nestjs/common';
-let currentUser: unknown;
+let currentUser: unknown, last: unknown;
 let tenant: unknown;
 class Locale {
   static current: unknown;
@@ -427,6 +427,8 @@ app.use(async (req, res, next) => {
   currentUser = req.user;
   Locale.current = req.headers['accept-language'];
   const { id } = req.params; tenant = await find(id);
+  global.locale = req.query.locale;
+  last = req;
   next();
 });
 @Controller('users')
@@ -455,6 +457,12 @@ router.use((req, res, next) => {
   let name;
   name = user.name;
   next();
+});
+let mode;
+router.put('/mode', (req, res) => {
+  mode = req.body.mode;
+  mode = modeOf(req);
+  res.json({ mode });
 });
 router.put('/settings', (req, res) => {
   settings = { ...settings, ...req.body };

@@ -14,7 +14,7 @@ import { createApp as createWrongNested } from './fixtures/nested/wrong/app.js';
 import { createApp as createRightUploads } from './fixtures/uploads/right/app.js';
 import { createApp as createWrongUploads } from './fixtures/uploads/wrong/app.js';
 
-/** What the command says of a program, whole and without being told what to look for. */
+/** What the command says of a program, which gets its folder and nothing else. */
 function reportsOf(program: string): string[] {
   const printed: string[] = [];
   run([join(import.meta.dirname, 'fixtures', program), '--json'], (text) => void printed.push(text), console.error);

@@ -71,7 +71,7 @@ function sharedByUse({ file, node }: Use): string | undefined {
   return undefined;
 }
 
-export function nameOfFunction(file: SourceFile, node: FunctionNode): string | undefined {
+function nameOfFunction(file: SourceFile, node: FunctionNode): string | undefined {
   if (!is(node, 'ArrowFunctionExpression') && node.id) return node.id.name;
   const parent = file.parentOf(node);
   if (is(parent, 'VariableDeclarator') && is(parent.id, 'Identifier')) return parent.id.name;

@@ -50,17 +50,17 @@ export function* within(node: Node, enters: (node: Node) => boolean = () => true
 
 /** The value of an expression, without what only the compiler reads. */
 export function unwrapped(node: Node): Node {
-  switch (node.type) {
-    case 'TSAsExpression':
-    case 'TSNonNullExpression':
-    case 'TSSatisfiesExpression':
-    case 'TSTypeAssertion':
-    case 'ChainExpression':
-    case 'ParenthesizedExpression':
-      return unwrapped(node.expression);
-    default:
-      return node;
-  }
+  return is(
+    node,
+    'TSAsExpression',
+    'TSNonNullExpression',
+    'TSSatisfiesExpression',
+    'TSTypeAssertion',
+    'ChainExpression',
+    'ParenthesizedExpression',
+  )
+    ? unwrapped(node.expression)
+    : node;
 }
 
 export function awaited(node: Node): Node {

@@ -169,7 +169,7 @@ function isRun(file: SourceFile, query: Node): boolean {
   if (is(parent, 'ArrowFunctionExpression')) return parent.body === query && parent.async;
   if (!is(parent, 'ArrayExpression')) return false;
   const call = file.parentOf(parent);
-  return is(call, 'CallExpression') && /^all/.test(methodCall(call)?.name ?? '');
+  return is(call, 'CallExpression') && !!methodCall(call)?.name.startsWith('all');
 }
 
 /** What a function runs its queries through, other than its parameters. */
@@ -234,9 +234,7 @@ function canonical(project: Project, file: SourceFile, { base, path }: Reference
     if (base.owner || path.length > 0) return undefined;
     const { imported, ...declared } = project.declarationOf(file, base).variable;
     // A package is the same one in each file.
-    return imported && !imported.from.startsWith('.')
-      ? `${imported.from}#${imported.name}`
-      : (declared.node as unknown);
+    return imported && !imported.from.startsWith('.') ? `${imported.from}#${imported.name}` : declared.node;
   }
   const [name] = path;
   if (path.length !== 1 || name === undefined) return undefined;

@@ -19,7 +19,7 @@ export const noResponseBeforeCommit: Check = {
         yield {
           node: call,
           problem:
-            'The response is sent before COMMIT: if the commit fails, the client was told that it is stored, and its next request may not see it yet',
+            'The response is sent before COMMIT: if the commit fails, the client has read that it is stored, and its next request may not see it yet',
         };
       }
   },
@@ -32,7 +32,7 @@ function sends(file: SourceFile, call: CallExpression): boolean {
   return variable?.kind === 'parameter' && RESPONSE.test(variable.name);
 }
 
-/** `res.status(404).json(...)`: what is refused may be told at once. */
+/** `res.status(404).json(...)`: what is refused may be sent at once. */
 function isRefusal(call: CallExpression): boolean {
   for (const each of within(call.callee)) {
     if (!is(each, 'CallExpression') || !['status', 'code', 'sendStatus'].includes(methodCall(each)?.name ?? ''))

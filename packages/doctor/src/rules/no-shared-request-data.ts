@@ -3,8 +3,12 @@ import { isInConstructor, sharedBecause } from '../program/lifetimes.js';
 import type { Project } from '../program/project.js';
 import { requestDataIn } from '../program/requests.js';
 import { isVariable, nameOf, type SourceFile } from '../program/source-file.js';
-import { is, isClass } from '../program/syntax.js';
+import { chainOf, is, isClass } from '../program/syntax.js';
 import type { Check } from './rule.js';
+
+/** What belongs to the caller. A form that sets a mode or a price for all is meant to. */
+const CALLER =
+  /user|session|auth|token|tenant|account|org|company|customer|member|owner|actor|author|locale|lang|role|permission|cookie|header|identity|principal|trace|correlation|\b(?:ip|get)\b/i;
 
 export const noSharedRequestData: Check = {
   name: 'no-shared-request-data',
@@ -15,7 +19,7 @@ export const noSharedRequestData: Check = {
       if (!['=', '??=', '||='].includes(assignment.operator)) continue;
       const where = sharedTarget(project, file, assignment);
       const data = where && requestDataIn(file, assignment.right);
-      if (where && data !== undefined)
+      if (where && data !== undefined && isOfTheCaller(where.name, data, assignment))
         yield {
           node: assignment,
           problem: `\`${where.name}\` keeps \`${data}\`, and ${where.reason}: another request reads this one's data`,
@@ -24,6 +28,12 @@ export const noSharedRequestData: Check = {
   },
 };
 
+/** A name says so, or it is the request itself. What a function makes of the whole request may be anything. */
+const isOfTheCaller = (name: string, data: string, { right }: AssignmentExpression): boolean =>
+  CALLER.test(name) || (data.includes('.') ? CALLER.test(data) : is(right, 'Identifier') && right.name === data);
+
+const GLOBALS = new Set(['global', 'globalThis']);
+
 function sharedTarget(
   project: Project,
   file: SourceFile,
@@ -31,6 +41,9 @@ function sharedTarget(
 ): { name: string; reason: string } | undefined {
   // `sessions[req.id] = ...` keeps the data of each request under a key of its own.
   if (is(left, 'MemberExpression') && left.computed) return undefined;
+  const { base: start, names } = chainOf(left);
+  if (is(start, 'Identifier') && GLOBALS.has(start.name) && !file.variableOf(start))
+    return { name: [start.name, ...names].join('.'), reason: 'a global variable belongs to all requests' };
   const target = file.referenceOf(left);
   if (!target) return undefined;
   const { base, path } = target;

@@ -18,7 +18,7 @@ export const noSharedTransaction: Check = {
       if (reason !== undefined)
         yield {
           node: assignment,
-          problem: `\`${nameOf(target)}\` keeps the current transaction, and ${reason}: requests at the same time run their queries in each other's transaction, and later ones on a connection that is gone`,
+          problem: `\`${nameOf(target)}\` keeps the current transaction, and ${reason}: requests at the same time run their queries in each other's transaction, and later ones on a connection that was released`,
         };
     }
   },
