@@ -140,6 +140,11 @@ export async function d() {
       await pool.query('INSERT INTO refused VALUES (1)');
       return;
     }
+    try {
+      await client.query('INSERT INTO mails VALUES (1)');
+    } catch (error) {
+      await pool.query('INSERT INTO failures VALUES (1)');
+    }
     await client.query('COMMIT');
   } catch (error) {
     await client.query('ROLLBACK');
@@ -293,6 +298,20 @@ export class Transactions {
     await this.queryRunner.startTransaction();
   }
 }
+`,
+    },
+    {
+      name: 'a singleton that makes it in its constructor',
+      lines: [5],
+      code: `
+import { dataSource } from './db.js';
+class Transactions {
+  constructor() {
+    this.runner = dataSource.createQueryRunner();
+  }
+  begin = () => this.runner.startTransaction();
+}
+export default new Transactions();
 `,
     },
     {
@@ -464,7 +483,10 @@ router.put('/mode', (req, res) => {
   mode = modeOf(req);
   res.json({ mode });
 });
+let lastToken;
 router.put('/settings', (req, res) => {
+  lastToken = req.body;
+  lastToken = { ...lastToken, ...req.body };
   settings = { ...settings, ...req.body };
   res.json(settings);
 });

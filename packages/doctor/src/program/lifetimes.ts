@@ -2,7 +2,7 @@ import type { Class, Node } from 'oxc-parser';
 import { decoratorName } from './fields.js';
 import type { Project, Use } from './project.js';
 import type { SourceFile } from './source-file.js';
-import { chainOf, type FunctionNode, is, isFunction, methodCall, propertyName, within } from './syntax.js';
+import { chainOf, type FunctionNode, is, methodCall, propertyName, within } from './syntax.js';
 
 /** Decorators of classes that their framework instantiates once. */
 const ONCE = new Set([
@@ -78,13 +78,3 @@ function nameOfFunction(file: SourceFile, node: FunctionNode): string | undefine
   if (is(parent, 'MethodDefinition', 'Property', 'PropertyDefinition')) return propertyName(parent);
   return undefined;
 }
-
-export const isInConstructor = (file: SourceFile, node: Node): boolean => {
-  for (const ancestor of file.ancestorsOf(node))
-    if (isFunction(ancestor)) {
-      const method = file.parentOf(ancestor);
-      if (is(method, 'MethodDefinition') && method.kind === 'constructor') return true;
-      if (!is(ancestor, 'ArrowFunctionExpression')) return false;
-    }
-  return false;
-};

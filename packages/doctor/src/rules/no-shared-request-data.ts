@@ -1,5 +1,5 @@
 import type { AssignmentExpression } from 'oxc-parser';
-import { isInConstructor, sharedBecause } from '../program/lifetimes.js';
+import { sharedBecause } from '../program/lifetimes.js';
 import type { Project } from '../program/project.js';
 import { requestDataIn } from '../program/requests.js';
 import { isVariable, nameOf, type SourceFile } from '../program/source-file.js';
@@ -58,7 +58,7 @@ function sharedTarget(
           : 'a variable of a module belongs to all requests',
     };
   }
-  if (!isClass(base) || path.length === 0 || isInConstructor(file, left)) return undefined;
+  if (!isClass(base) || path.length === 0) return undefined;
   const reason = sharedBecause(project, file, base);
   return reason === undefined ? undefined : { name: nameOf(target), reason };
 }

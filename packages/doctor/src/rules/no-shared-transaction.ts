@@ -1,5 +1,5 @@
 import type { Node } from 'oxc-parser';
-import { isInConstructor, sharedBecause } from '../program/lifetimes.js';
+import { sharedBecause } from '../program/lifetimes.js';
 import type { Project } from '../program/project.js';
 import { isVariable, nameOf, type Reference, type SourceFile } from '../program/source-file.js';
 import { is, isClass } from '../program/syntax.js';
@@ -35,9 +35,8 @@ function sharedTarget(
     if (base.kind === 'class') return 'a static field belongs to all requests';
     return base.kind === 'value' ? 'a variable of a module belongs to all requests' : undefined;
   }
-  if (!isClass(base) || path.length !== 1 || isInConstructor(file, assignment))
-    return isClass(base) ? undefined : moduleObject(file, base);
-  return sharedBecause(project, file, base);
+  if (isClass(base)) return path.length === 1 ? sharedBecause(project, file, base) : undefined;
+  return moduleObject(file, base);
 }
 
 /** `export const db = { current: undefined, async transaction() { this.current = ... } }` */
