@@ -37,6 +37,8 @@ const RULES = {
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   // Converts programs; it imports nothing that it writes about.
   codemod: { mayUse: [], knowsNo: [HTTP, SQL] },
+  // Reads programs; it imports nothing that it reports on.
+  doctor: { mayUse: [], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
   // Writes projects; the code of its template is theirs.
   'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
   [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA], knowsNo: [] },

@@ -25,6 +25,7 @@ for (const name of [
   'fetch',
   'hono',
   'nest',
+  'doctor',
 ]) {
   const installed = new URL(`@ambit/${name}/`, nodeModules);
   rmSync(installed, { recursive: true, force: true });

@@ -1,0 +1,324 @@
+import type { CallExpression, Node } from 'oxc-parser';
+import { type Origin, originOf } from './origins.js';
+import { isSame, isVariable, nameOf, type Reference, type SourceFile, type Variable } from './source-file.js';
+import {
+  awaited,
+  chainOf,
+  contains,
+  endOf,
+  type FunctionNode,
+  is,
+  isFunction,
+  methodCall,
+  startOf,
+  textOf,
+  unwrapped,
+  within,
+} from './syntax.js';
+
+/** A part of the program that runs in one transaction. */
+export interface Transaction {
+  /** What begins it. */
+  readonly begin: CallExpression;
+  /** The function that runs in it, whole or in part. */
+  readonly body: FunctionNode;
+  readonly from: number;
+  readonly to: number;
+  /** What its queries go through. */
+  readonly handle: Reference | undefined;
+  /** What it came from, and what runs a query outside of it. */
+  readonly pool: Reference | undefined;
+  readonly library: Origin | undefined;
+  /** The calls that commit it or roll it back, where the program does it itself. */
+  readonly finishes: readonly CallExpression[];
+}
+
+const CALLBACK_METHODS = new Set([
+  'transaction',
+  '$transaction',
+  'transactional',
+  'begin',
+  'transacting',
+  'withTransaction',
+]);
+const CHECKOUTS = new Set([
+  'connect',
+  'getConnection',
+  'getClient',
+  'acquire',
+  'createQueryRunner',
+  'transaction',
+  'startTransaction',
+  'reserve',
+]);
+const HELPER = /^(?:with|run|in|execute|do|use|perform|wrap|start)\w*(?:transaction|tx|trx)\w*$/i;
+const RUNS = new Set(['run', 'execute', 'do', 'wrap', 'start', 'perform']);
+const HANDLE =
+  /^(?:t|tx\w*|trx\w*|transaction\w*|\w*(?:client|conn|connection|manager|em|runner|transaction|tx|trx|sql)|db)$/i;
+const BEGIN = /^\s*(?:begin\b(?!\s*(?:if|declare))|start\s+transaction\b)/i;
+const FINISH = /^\s*(?:commit\b|rollback\b(?!\s+to\b)|end\b\s*;?\s*$)/i;
+
+const found = new WeakMap<SourceFile, readonly Transaction[]>();
+
+export function transactionsOf(file: SourceFile): readonly Transaction[] {
+  const known = found.get(file);
+  if (known) return known;
+  const transactions = file
+    .all('CallExpression')
+    .map((call) => inCallback(file, call) ?? betweenStatements(file, call))
+    .filter((transaction) => transaction !== undefined);
+  found.set(file, transactions);
+  return transactions;
+}
+
+/** `db.transaction(async (tx) => ...)` and its relatives. */
+function inCallback(file: SourceFile, begin: CallExpression): Transaction | undefined {
+  const body = begin.arguments.find((argument) => isFunction(argument));
+  if (!isFunction(body)) return undefined;
+  const method = methodCall(begin);
+  const name = method?.name ?? (is(begin.callee, 'Identifier') ? begin.callee.name : '');
+  const pool = method && openedBy(file, method);
+  const parameter = body.params[0];
+  const handle = is(parameter, 'Identifier') ? file.variableOf(parameter) : undefined;
+  if (!pool && !(handle && HANDLE.test(handle.name) && runsTransaction(file, name, method?.receiver))) return undefined;
+  const library = pool && originOf(file, pool);
+  // SQLite's drivers run a synchronous function on the one connection there is: nothing is outside of it.
+  if (library === 'sqlite' || (!body.async && !handle)) return undefined;
+  return {
+    begin,
+    body,
+    from: startOf(body),
+    to: endOf(body),
+    handle: handle && { base: handle, path: [] },
+    pool,
+    library:
+      library ??
+      libraryByName(pool) ??
+      (name === '$transaction' ? 'prisma' : name === 'transactional' ? 'mikro-orm' : undefined),
+    finishes: [],
+  };
+}
+
+/** `withTransaction(async (client) => ...)`, `this.transactions.run(async (manager) => ...)`: a helper that the name tells. */
+function runsTransaction(file: SourceFile, name: string, receiver: Node | undefined): boolean {
+  if (HELPER.test(name)) return true;
+  const reference = receiver && file.referenceOf(receiver);
+  return !!reference && RUNS.has(name) && /transaction|unitofwork|uow/i.test(nameOf(reference));
+}
+
+/** An imported `sequelize` has no other sign. */
+const libraryByName = (pool: Reference | undefined): Origin | undefined => {
+  const name = pool && (pool.path.at(-1) ?? (isVariable(pool.base) ? pool.base.name : ''));
+  return name === 'sequelize' ? 'sequelize' : undefined;
+};
+
+/** The receiver of a method that runs its callback in a transaction: `db` of `db.transaction().setIsolationLevel(...).execute(...)`. */
+function openedBy(file: SourceFile, { receiver, name }: { receiver: Node; name: string }): Reference | undefined {
+  if (CALLBACK_METHODS.has(name)) return file.referenceOf(receiver);
+  if (name !== 'execute') return undefined;
+  const { base, names } = chainOf(receiver);
+  const at = names.indexOf('transaction');
+  const start = file.referenceOf(base);
+  return at === -1 || !start ? undefined : { base: start.base, path: [...start.path, ...names.slice(0, at)] };
+}
+
+/** From `BEGIN` to the last `COMMIT` of the same function. */
+function betweenStatements(file: SourceFile, begin: CallExpression): Transaction | undefined {
+  const body = file.functionOf(begin);
+  if (!body) return undefined;
+  const handle = handleBegunBy(file, begin);
+  if (!handle) return undefined;
+  const finishes = file
+    .all('CallExpression')
+    .filter((call) => startOf(call) > endOf(begin) && contains(body, call) && isFinish(file, call, handle));
+  const commits = finishes.filter(
+    (call) =>
+      /commit|end/i.test(textOf(call.arguments[0]) ?? methodCall(call)?.name ?? '') ||
+      methodCall(call)?.name === 'execute',
+  );
+  const last = commits.at(-1);
+  if (!last) return undefined;
+  const pool = checkedOutFrom(file, handle);
+  return {
+    begin,
+    body,
+    from: endOf(begin),
+    to: startOf(last),
+    handle,
+    pool,
+    library: pool && (originOf(file, pool) ?? libraryByName(pool)),
+    finishes,
+  };
+}
+
+function handleBegunBy(file: SourceFile, begin: CallExpression): Reference | undefined {
+  const method = methodCall(begin);
+  if (!method) return undefined;
+  if (['query', 'execute', 'run', 'raw', 'exec'].includes(method.name) && BEGIN.test(sqlOf(begin) ?? '')) {
+    const handle = file.referenceOf(method.receiver);
+    return handle && (isCheckedOut(file, handle) ? handle : undefined);
+  }
+  if (
+    ['startTransaction', 'beginTransaction', 'begin'].includes(method.name) &&
+    !begin.arguments.some((each) => isFunction(each))
+  ) {
+    const parent = file.parentOf(begin);
+    if (is(parent, 'AwaitExpression') && is(file.parentOf(parent), 'ExpressionStatement'))
+      return file.referenceOf(method.receiver);
+  }
+  // const tx = await knex.transaction()
+  const declarator = file.parentOf(file.parentOf(begin) ?? begin);
+  const names = chainOf(begin).names;
+  const opens = names.at(-1) === 'transaction' || names.includes('startTransaction');
+  if (!opens || !is(declarator, 'VariableDeclarator') || !is(declarator.id, 'Identifier')) return undefined;
+  const variable = file.variableOf(declarator.id);
+  return variable && { base: variable, path: [] };
+}
+
+const sqlOf = (call: CallExpression): string | undefined => {
+  const first = call.arguments[0];
+  return first && !is(first, 'SpreadElement') ? textOf(first) : undefined;
+};
+
+/** A connection of its own, not a pool whose `BEGIN` nobody can say of where it runs. */
+function isCheckedOut(file: SourceFile, handle: Reference): boolean {
+  return checkedOutFrom(file, handle) !== undefined || handle.path.length > 0 || isVariable(handle.base);
+}
+
+function checkedOutFrom(file: SourceFile, handle: Reference): Reference | undefined {
+  if (handle.path.length > 0 || !isVariable(handle.base) || !handle.base.init) return undefined;
+  const call = awaited(handle.base.init);
+  if (!is(call, 'CallExpression')) return undefined;
+  const { base, names } = chainOf(call);
+  const at = names.findIndex((name) => CHECKOUTS.has(name));
+  const start = file.referenceOf(base);
+  return at === -1 || !start ? undefined : { base: start.base, path: [...start.path, ...names.slice(0, at)] };
+}
+
+function isFinish(file: SourceFile, call: CallExpression, handle: Reference): boolean {
+  const names = file.after(handle, call);
+  if (!names) return false;
+  const [name] = names;
+  return (
+    name === 'commit' ||
+    name === 'rollback' ||
+    name === 'commitTransaction' ||
+    name === 'rollbackTransaction' ||
+    FINISH.test(sqlOf(call) ?? '')
+  );
+}
+
+/** Whether a node runs while the transaction is open, as far as the text tells. */
+export function covers(file: SourceFile, transaction: Transaction, node: Node): boolean {
+  if (startOf(node) < transaction.from || endOf(node) > transaction.to || node === transaction.body) return false;
+  let inner: Node = node;
+  for (const ancestor of file.ancestorsOf(node)) {
+    if (ancestor === transaction.body) break;
+    if (is(ancestor, 'CatchClause')) return false;
+    if (isFunction(ancestor) && !runsAtOnce(file, ancestor)) return false;
+    if (is(ancestor, 'BlockStatement') && finishedBefore(ancestor, inner, transaction)) return false;
+    inner = ancestor;
+  }
+  if (is(transaction.body.body, 'BlockStatement') && finishedBefore(transaction.body.body, inner, transaction))
+    return false;
+  return true;
+}
+
+function finishedBefore(block: Node, statement: Node, { finishes, from }: Transaction): boolean {
+  if (!is(block, 'BlockStatement')) return false;
+  return block.body.some(
+    (each) =>
+      startOf(each) >= from &&
+      endOf(each) <= startOf(statement) &&
+      is(each, 'ExpressionStatement') &&
+      finishes.some((finish) => contains(each, finish)),
+  );
+}
+
+const EACH = new Set(['map', 'flatMap', 'forEach', 'reduce', 'filter', 'some', 'every', 'then', 'finally']);
+
+/** A callback of an array, or of a call that is awaited; not one that is kept for later. */
+function runsAtOnce(file: SourceFile, node: FunctionNode): boolean {
+  const call = file.parentOf(node);
+  if (!is(call, 'CallExpression')) return false;
+  if (call.callee === node || EACH.has(methodCall(call)?.name ?? '')) return true;
+  const outer = file.parentOf(call);
+  return is(outer, 'AwaitExpression') || is(outer, 'ReturnStatement');
+}
+
+/** Whether the handle, or what was made with it, is named in the node. */
+export function mentions(file: SourceFile, transaction: Transaction, node: Node): boolean {
+  const { handle } = transaction;
+  if (!handle) return false;
+  const derived = derivedFrom(file, transaction);
+  for (const each of within(node)) {
+    if (is(each, 'Identifier')) {
+      const variable = file.variableOf(each);
+      if (variable && derived.has(variable)) return true;
+      // `{ transaction }` of an object, and a handle that is a variable
+      if (variable && variable === handle.base && handle.path.length === 0) return true;
+    } else if (is(each, 'MemberExpression') && handle.path.length > 0) {
+      const reference = file.referenceOf(each);
+      if (reference && isSame(reference, handle)) return true;
+    }
+  }
+  return false;
+}
+
+const derivations = new WeakMap<Transaction, Set<Variable>>();
+
+/** Variables of the transaction that are made with its handle without a query: `const users = new Users(tx)`. */
+function derivedFrom(file: SourceFile, transaction: Transaction): ReadonlySet<Variable> {
+  const known = derivations.get(transaction);
+  if (known) return known;
+  const derived = new Set<Variable>();
+  derivations.set(transaction, derived);
+  for (const declarator of file.all('VariableDeclarator')) {
+    if (!declarator.init || !contains(transaction.body, declarator)) continue;
+    if (is(unwrapped(declarator.init), 'AwaitExpression') || isFunction(declarator.init)) continue;
+    if (startOf(declarator) < transaction.from || !mentions(file, transaction, declarator.init)) continue;
+    for (const name of within(declarator.id)) {
+      const variable = is(name, 'Identifier') ? file.variableOf(name) : undefined;
+      if (variable) derived.add(variable);
+    }
+  }
+  return derived;
+}
+
+/** The names after the handle, or after what was made with it. */
+export function afterHandle(file: SourceFile, transaction: Transaction, node: Node): readonly string[] | undefined {
+  if (transaction.handle) {
+    const names = file.after(transaction.handle, node);
+    if (names) return names;
+  }
+  const { base, names } = chainOf(node);
+  const variable = file.variableOf(base);
+  return variable && derivedFrom(file, transaction).has(variable) ? names : undefined;
+}
+
+/** Whether a value that is kept in the target is a transaction: a handle, what is made of it, or a connection on which one begins. */
+export function isTransaction(file: SourceFile, target: Reference, right: Node): boolean {
+  const value = awaited(right);
+  const { base, names } = chainOf(value);
+  const variable = file.variableOf(base);
+  const isHandle = transactionsOf(file).some(
+    ({ handle }) =>
+      handle &&
+      handle.path.length === 0 &&
+      handle.base === variable &&
+      names.every((name) => KEEPS_TRANSACTION.has(name)),
+  );
+  const last = names.at(-1) ?? '';
+  if (isHandle || !is(value, 'CallExpression')) return isHandle;
+  if (last === 'transaction') return is(right, 'AwaitExpression') && !value.arguments.some((each) => isFunction(each));
+  return CHECKOUTS.has(last) && file.all('CallExpression').some((call) => begins(file, call, target));
+}
+
+const KEEPS_TRANSACTION = new Set(['manager', 'connection', 'getRepository', 'withRepository']);
+
+function begins(file: SourceFile, call: CallExpression, target: Reference): boolean {
+  const method = methodCall(call);
+  const receiver = method && file.referenceOf(method.receiver);
+  if (!receiver || !isSame(receiver, target)) return false;
+  return ['startTransaction', 'beginTransaction'].includes(method.name) || BEGIN.test(sqlOf(call) ?? '');
+}

@@ -1,0 +1,20 @@
+import type { Node } from 'oxc-parser';
+import type { Project } from '../program/project.js';
+import type { SourceFile } from '../program/source-file.js';
+
+export interface Finding {
+  readonly node: Node;
+  /** What happens, and where it comes from. */
+  readonly problem: string;
+}
+
+/** One rule, for every linter and for the command. */
+export interface Check {
+  readonly name: string;
+  readonly description: string;
+  /** How to fix it, in one sentence. */
+  readonly fix: string;
+  find(file: SourceFile, project: Project): Iterable<Finding>;
+}
+
+export const pageOf = ({ name }: Check): string => `docs/rules/${name}.md`;

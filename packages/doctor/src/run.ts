@@ -1,0 +1,111 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { parseSync } from 'oxc-parser';
+import { Project } from './program/project.js';
+import { SourceFile } from './program/source-file.js';
+import { checks } from './rules/index.js';
+import { pageOf } from './rules/rule.js';
+
+const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
+const SKIPPED = new Set(['node_modules', 'dist', 'build', 'coverage']);
+const TESTS = /(?:^|\/)(?:tests?|__tests__|__mocks__|e2e)\/|\.(?:test|spec|e2e-spec)\.[cm]?[jt]sx?$/;
+
+const USAGE = `Usage: ambit-doctor <files or folders> [--json] [--tests]
+
+Reports transactions and request data that the wrong code shares, with file and line.
+--json prints one JSON object. --tests reads tests, too.`;
+
+interface Report {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly rule: string;
+  readonly problem: string;
+  readonly fix: string;
+  readonly page: string;
+}
+
+/** The command line. Returns the exit code: 0 for nothing found, 1 for reports, 2 for wrong usage. */
+export function run(
+  args: readonly string[],
+  print: (text: string) => void,
+  complain: (text: string) => void,
+): 0 | 1 | 2 {
+  const paths = args.filter((one) => !one.startsWith('-'));
+  if (args.includes('--help')) {
+    print(USAGE);
+    return 0;
+  }
+  const unknown = args.find((one) => one.startsWith('-') && !['--json', '--tests'].includes(one));
+  const missing = paths.find((path) => !existsSync(path));
+  if (unknown !== undefined || missing !== undefined || paths.length === 0) {
+    const why =
+      unknown === undefined
+        ? missing === undefined
+          ? 'Name files or folders'
+          : `There is no ${missing}`
+        : `Unknown option ${unknown}`;
+    complain(`${why}\n\n${USAGE}`);
+    return 2;
+  }
+  const found = paths.flatMap((path) =>
+    sourcesIn(path).filter((file) => args.includes('--tests') || !TESTS.test(file.slice(shown(path).length))),
+  );
+  const unread: string[] = [];
+  const files = Array.from(new Set(found), (path) => read(path, unread)).filter((file) => file !== undefined);
+  const reports = reportsOf(files);
+  if (args.includes('--json')) print(JSON.stringify({ files: files.length, unread, reports }, undefined, 2));
+  else {
+    for (const { file, line, column, rule, problem, fix, page } of reports)
+      print(`${file}:${line}:${column + 1}  ${rule}\n  ${problem}.\n  Fix: ${fix}\n  ${page}\n`);
+    for (const file of unread) complain(`${file} does not parse and was not read`);
+    print(`${plural(files.length, 'file')} read, ${plural(reports.length, 'problem')} found.`);
+  }
+  return reports.length > 0 ? 1 : 0;
+}
+
+const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+function sourcesIn(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [shown(path)];
+  return readdirSync(path, { withFileTypes: true })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      if (SKIPPED.has(entry.name) || entry.name.startsWith('.')) return [];
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) return sourcesIn(inner);
+      return entry.isFile() && SOURCE.test(entry.name) ? [shown(inner)] : [];
+    });
+}
+
+/** As one clicks it, and with the same separators on each system. */
+const shown = (path: string): string => relative(process.cwd(), path).split(sep).join('/');
+
+function read(path: string, unread: string[]): SourceFile | undefined {
+  const text = readFileSync(path, 'utf8');
+  const { program, errors } = parseSync(path, text, { preserveParens: false });
+  if (errors.length > 0 && program.body.length === 0) {
+    if (text.trim() !== '') unread.push(path);
+    return undefined;
+  }
+  return new SourceFile(path, program, text);
+}
+
+function reportsOf(files: readonly SourceFile[]): Report[] {
+  const project = new Project(files);
+  return files.flatMap((file) =>
+    checks
+      .flatMap((check) =>
+        Array.from(check.find(file, project), ({ node, problem }) => ({
+          file: file.path,
+          ...file.positionOf(node),
+          rule: check.name,
+          problem,
+          fix: check.fix,
+          page: pageOf(check),
+        })),
+      )
+      .filter(({ line, rule }) => !file.isDisabled(line, rule))
+      .toSorted((a, b) => a.line - b.line || a.column - b.column),
+  );
+}

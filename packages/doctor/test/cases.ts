@@ -1,0 +1,560 @@
+/** A program, and the lines on which the rule reports something. TypeScript where `ts` says so. */
+export interface Case {
+  readonly name: string;
+  readonly code: string;
+  readonly lines?: readonly number[];
+  readonly ts?: boolean;
+}
+
+/** What each rule reports and what it leaves alone: run by the command, by oxlint, and by ESLint 9 and 10. */
+export const cases: Readonly<Record<string, readonly Case[]>> = {
+  'no-pool-in-transaction': [
+    {
+      name: 'Drizzle, Kysely, Prisma: the database in its own callback',
+      lines: [5, 9, 13],
+      code: `
+import { db, kysely, prisma } from './db.js';
+export const a = () =>
+  db.transaction(async (tx) => {
+    await db.insert(users).values({ name: 'Ann' });
+  });
+export const b = () =>
+  kysely.transaction().setIsolationLevel('serializable').execute(async (trx) => {
+    await kysely.insertInto('users').values({ name: 'Ann' }).execute();
+  });
+export const c = () =>
+  prisma.$transaction(async () => {
+    return await prisma.user.create({ data: {} });
+  });
+`,
+    },
+    {
+      name: 'pg: the pool between BEGIN and COMMIT',
+      lines: [7],
+      code: `
+import { pool } from './pool.js';
+export async function place(order) {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query('INSERT INTO orders VALUES ($1)', [order]);
+  await pool.query('UPDATE stock SET left = left - 1');
+  await client.query('COMMIT');
+  await pool.query('NOTIFY orders');
+  client.release();
+}
+`,
+    },
+    {
+      name: 'mysql2 and postgres.js',
+      lines: [7, 13],
+      code: `
+import mysql from 'mysql2/promise';
+const pool = mysql.createPool({});
+export async function move() {
+  const connection = await pool.getConnection();
+  await connection.beginTransaction();
+  await pool.execute('UPDATE accounts SET cents = cents - 1');
+  await connection.commit();
+}
+export const sql = connect();
+export const add = () =>
+  sql.begin(async (tx) => {
+    await sql\`INSERT INTO users VALUES (1)\`;
+    await tx\`INSERT INTO users VALUES (2)\`;
+  });
+`,
+    },
+    {
+      name: 'a helper of the same file that uses the pool',
+      lines: [5],
+      code: `
+import { db } from './db.js';
+export const register = (user) =>
+  db.transaction(async (tx) => {
+    await record(user);
+    await tx.insert(users).values(user);
+  });
+async function record(user) {
+  await db.insert(log).values(user);
+}
+`,
+    },
+    {
+      name: 'TypeORM: a repository that was injected',
+      ts: true,
+      lines: [8],
+      code: `
+import { DataSource, Repository } from 'typeorm';
+import { User } from './user.js';
+export class Users {
+  constructor(private readonly dataSource: DataSource, private readonly users: Repository<User>) {}
+  register(user: User) {
+    return this.dataSource.transaction(async (manager) => {
+      await this.users.save(user);
+      await manager.save(user);
+    });
+  }
+}
+`,
+    },
+    {
+      name: 'Sequelize: a write without the transaction',
+      lines: [6],
+      code: `
+import { Sequelize } from 'sequelize';
+const sequelize = new Sequelize('');
+export const place = (order) =>
+  sequelize.transaction(async (t) => {
+    await Order.create(order);
+    await Order.create(order, { transaction: t });
+    await Order.create(order, options);
+    await Order.update(order, { where: {}, ...options });
+  });
+`,
+    },
+    {
+      name: 'the handle, a name that hides the pool, a query that is only built, what runs later, a rolled-back branch',
+      code: `
+import { db, knex, pool } from './db.js';
+export const a = () => db.transaction(async (db) => db.insert(users).values({}));
+export const b = () =>
+  db.transaction(async (tx) => {
+    const newest = db.select().from(users);
+    await tx.insert(users).select(newest);
+    await db.insert(users).values({}).using(tx);
+    setTimeout(() => db.delete(users), 1000);
+    const repository = new Users(tx);
+    await repository.save(db.defaults(tx));
+  });
+export const c = () =>
+  knex.transaction(async (trx) => {
+    await knex('users').insert({}).transacting(trx);
+    await trx('users').update({ at: knex.raw('now()') });
+  });
+export async function d() {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  try {
+    if (await isTaken(client)) {
+      await client.query('ROLLBACK');
+      await pool.query('INSERT INTO refused VALUES (1)');
+      return;
+    }
+    try {
+      await client.query('INSERT INTO mails VALUES (1)');
+    } catch (error) {
+      await pool.query('INSERT INTO failures VALUES (1)');
+    }
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    await pool.query('INSERT INTO failures VALUES (1)');
+  }
+}
+`,
+    },
+    {
+      name: 'better-sqlite3, which has one connection, and MikroORM, which finds the transaction by itself',
+      code: `
+import Database from 'better-sqlite3';
+const db = new Database('app.db');
+export const save = db.transaction((rows) => {
+  for (const row of rows) db.prepare('INSERT INTO t VALUES (?)').run(row);
+});
+export const place = (em) => em.transactional(async () => { await em.persist({}).flush(); });
+`,
+    },
+  ],
+  'no-parallel-queries-in-transaction': [
+    {
+      name: 'Promise.all, allSettled, forEach',
+      lines: [5, 6, 7, 8],
+      code: `
+import { db } from './db.js';
+export const save = (rows) =>
+  db.transaction(async (tx) => {
+    await Promise.all([tx.insert(a).values({}), tx.insert(b).values({})]);
+    await Promise.allSettled(rows.map((row) => tx.insert(a).values(row)));
+    await Promise.all(rows.map(async (row) => store(row, tx)));
+    rows.forEach(async (row) => {
+      await tx.insert(a).values(row);
+    });
+  });
+`,
+    },
+    {
+      name: 'between BEGIN and COMMIT, and Sequelize, whose handle is an option',
+      lines: [6, 11],
+      code: `
+import { pool, sequelize } from './db.js';
+export async function a(rows) {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await Promise.all(rows.map((row) => client.query('INSERT INTO t VALUES ($1)', [row])));
+  await client.query('COMMIT');
+}
+export async function b(rows) {
+  const transaction = await sequelize.transaction();
+  await Promise.all(rows.map((row) => Row.create(row, { transaction })));
+  await transaction.commit();
+}
+`,
+    },
+    {
+      name: 'one query beside other work, queries outside of a transaction, pipelines of postgres.js',
+      code: `
+import postgres from 'postgres';
+import { db } from './db.js';
+const sql = postgres();
+export const a = (rows) =>
+  db.transaction(async (tx) => {
+    await Promise.all([tx.insert(t).values({}), fetch('https://example.org')]);
+    for (const row of rows) await tx.insert(t).values(row);
+    const names = await Promise.all(rows.map((row) => hash(row)));
+    rows.forEach((row) => names.push(row));
+  });
+export const b = (rows) => Promise.all(rows.map((row) => db.insert(t).values(row)));
+export const c = () => sql.begin(async (tx) => Promise.all([tx\`SELECT 1\`, tx\`SELECT 2\`]));
+`,
+    },
+  ],
+  'no-response-before-commit': [
+    {
+      name: 'in the callback of a transaction',
+      lines: [6, 12],
+      code: `
+import { db } from './db.js';
+app.post('/orders', async (req, res) => {
+  await db.transaction(async (tx) => {
+    await tx.insert(orders).values(req.body);
+    res.status(201).json({ stored: true });
+  });
+});
+server.post('/orders', (request, reply) =>
+  db.transaction(async (tx) => {
+    await tx.insert(orders).values(request.body);
+    return reply.send({ stored: true });
+  }),
+);
+`,
+    },
+    {
+      name: 'between BEGIN and COMMIT',
+      lines: [7],
+      code: `
+import { pool } from './pool.js';
+app.post('/orders', async (req, res) => {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query('INSERT INTO orders VALUES ($1)', [req.body]);
+  res.json({ stored: true });
+  await client.query('COMMIT');
+});
+`,
+    },
+    {
+      name: 'after COMMIT, refusals, and branches that do not commit',
+      code: `
+import { db, pool } from './db.js';
+app.post('/a', async (req, res) => {
+  const order = await db.transaction(async (tx) => {
+    if (!req.body) return res.status(400).json({ error: 'no body' });
+    return tx.insert(orders).values(req.body);
+  });
+  res.json(order);
+});
+app.post('/b', async (req, res) => {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    if (!req.body) {
+      await client.query('ROLLBACK');
+      return res.json({ error: 'no body' });
+    }
+    if (req.body.dryRun) return res.json({ stored: false });
+    await client.query('COMMIT');
+    res.json({ stored: true });
+  } catch (error) {
+    await client.query('ROLLBACK');
+    res.json({ error: 'failed' });
+  }
+});
+`,
+    },
+  ],
+  'no-shared-transaction': [
+    {
+      name: 'a service of Nest',
+      ts: true,
+      lines: [8],
+      code: `
+import { Injectable } from '@nestjs/common';
+import { DataSource, QueryRunner } from 'typeorm';
+@Injectable()
+export class Transactions {
+  private queryRunner?: QueryRunner;
+  constructor(private readonly dataSource: DataSource) {}
+  async begin() { this.queryRunner = this.dataSource.createQueryRunner();
+    await this.queryRunner.startTransaction();
+  }
+}
+`,
+    },
+    {
+      name: 'a singleton that makes it in its constructor',
+      lines: [5],
+      code: `
+import { dataSource } from './db.js';
+class Transactions {
+  constructor() {
+    this.runner = dataSource.createQueryRunner();
+  }
+  begin = () => this.runner.startTransaction();
+}
+export default new Transactions();
+`,
+    },
+    {
+      name: 'variables of a module, an object of a module, a singleton',
+      lines: [6, 13, 21],
+      code: `
+import { pool, sequelize } from './db.js';
+let client;
+let other;
+export async function begin() {
+  client = await pool.connect();
+  await client.query('BEGIN');
+  return client;
+}
+export const transactions = {
+  current: undefined,
+  async begin() {
+    this.current = await sequelize.transaction();
+  },
+};
+class Work {
+  async run(work) {
+    const started = await pool.connect();
+    await started.query('BEGIN');
+    other = started.processID;
+    this.client = started;
+    await work();
+    await started.query('COMMIT');
+  }
+}
+export const work = new Work();
+`,
+    },
+    {
+      name: 'an object of each transaction, one of each request, a connection that listens',
+      ts: true,
+      code: `
+import { Injectable, Scope } from '@nestjs/common';
+import { DataSource, QueryRunner } from 'typeorm';
+import { pool } from './db.js';
+export class UnitOfWork {
+  private queryRunner?: QueryRunner;
+  constructor(private readonly dataSource: DataSource) {}
+  async begin() {
+    this.queryRunner = this.dataSource.createQueryRunner();
+    await this.queryRunner.startTransaction();
+  }
+}
+export const inUnit = async (dataSource: DataSource) => new UnitOfWork(dataSource).begin();
+@Injectable({ scope: Scope.REQUEST })
+export class PerRequest {
+  private queryRunner?: QueryRunner;
+  constructor(private readonly dataSource: DataSource) {}
+  async begin() {
+    this.queryRunner = this.dataSource.createQueryRunner();
+    await this.queryRunner.startTransaction();
+  }
+}
+export class Listener {
+  private client: unknown;
+  async start() {
+    this.client = await pool.connect();
+  }
+}
+export const listener = new Listener();
+`,
+    },
+  ],
+  'restore-outer-transaction': [
+    {
+      name: 'a store that is emptied at the end',
+      lines: [10],
+      code: `
+import { db } from './db.js';
+export async function transaction(work) {
+  const store = context.getStore();
+  await db.transaction(async (tx) => {
+    store.tx = tx;
+    try {
+      return await work();
+    } finally {
+      store.tx = undefined;
+    }
+  });
+}
+`,
+    },
+    {
+      name: 'what was there is set back, or joined',
+      code: `
+import { db } from './db.js';
+export async function setBack(work) {
+  const store = context.getStore();
+  const outer = store.tx;
+  await db.transaction(async (tx) => {
+    store.tx = tx;
+    try {
+      return await work();
+    } finally {
+      store.tx = outer;
+    }
+  });
+}
+export async function join(work) {
+  const store = context.getStore();
+  if (store.tx) return work();
+  await db.transaction(async (tx) => {
+    store.tx = tx;
+    try {
+      return await work();
+    } finally {
+      store.tx = undefined;
+    }
+  });
+}
+`,
+    },
+  ],
+  'no-shared-request-data': [
+    {
+      name: 'a variable of a module, a static field, a controller',
+      ts: true,
+      lines: [9, 10, 11, 12, 13, 19],
+      code: `
+import { Controller, Get, Req } from '@nestjs/common';
+let currentUser: unknown, last: unknown;
+let tenant: unknown;
+class Locale {
+  static current: unknown;
+}
+app.use(async (req, res, next) => {
+  currentUser = req.user;
+  Locale.current = req.headers['accept-language'];
+  const { id } = req.params; tenant = await find(id);
+  global.locale = req.query.locale;
+  last = req;
+  next();
+});
+@Controller('users')
+export class Users {
+  private user: unknown;
+  @Get() list(@Req() req: Request) { this.user = req.user;
+    return this.user;
+  }
+}
+`,
+    },
+    {
+      name: 'what belongs to the request, a key of its own, counters, what a form changes for all',
+      code: `
+let count = 0;
+let settings = {};
+let app;
+const sessions = {};
+router.use((req, res, next) => {
+  req.tenant = req.headers.host;
+  res.locals.user = req.user;
+  sessions[req.sessionID] = req.user;
+  count = count + 1;
+  app = req.app;
+  const user = req.user;
+  let name;
+  name = user.name;
+  next();
+});
+let mode;
+router.put('/mode', (req, res) => {
+  mode = req.body.mode;
+  mode = modeOf(req);
+  res.json({ mode });
+});
+let lastToken;
+router.put('/settings', (req, res) => {
+  lastToken = req.body;
+  lastToken = { ...lastToken, ...req.body };
+  settings = { ...settings, ...req.body };
+  res.json(settings);
+});
+class Handler {
+  handle(req, res) {
+    this.req = req;
+  }
+}
+export const handle = (req, res) => new Handler().handle(req, res);
+`,
+    },
+  ],
+  'no-cradle-as-dependency': [
+    {
+      name: 'a class and a function that take one value',
+      lines: [16, 17, 18],
+      ts: true,
+      code: `
+import { asClass, asFunction, createContainer } from 'awilix';
+class Client {
+  constructor(private readonly baseUrl: string) {}
+}
+class Mailer {
+  host: unknown;
+  port: unknown;
+  constructor(host: Host, port: Port) {
+    this.host = host;
+    this.port = port;
+  }
+}
+const pricesOf = (currency: string) => currency.toUpperCase();
+createContainer().register({
+  client: asClass(Client).singleton(),
+  mailer: asClass(Mailer),
+  prices: asFunction(pricesOf),
+});
+`,
+    },
+    {
+      name: 'what takes the cradle, or is injected by names',
+      ts: true,
+      code: `
+import { asClass, asFunction, createContainer, InjectionMode } from 'awilix';
+class Client {
+  constructor({ baseUrl }: { baseUrl: string }) {}
+}
+class Mailer {
+  constructor(cradle: Cradle) {}
+}
+class Named {
+  constructor(host: string, port: number) {}
+}
+class Options {
+  url: string;
+  constructor(options: { url: string }) {
+    this.url = options.url;
+  }
+}
+createContainer().register({
+  client: asClass(Client).singleton(),
+  mailer: asClass(Mailer),
+  options: asClass(Options),
+  named: asClass(Named, { injectionMode: InjectionMode.CLASSIC }),
+  same: asClass(Named).classic().singleton(),
+  made: asClass(Named).inject(() => ({ host: '', port: 1 })),
+  none: asFunction(() => 1),
+});
+`,
+    },
+  ],
+};

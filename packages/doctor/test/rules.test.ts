@@ -1,0 +1,108 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checks } from '../src/rules/index.js';
+import { run } from '../src/run.js';
+import { type Case, cases } from './cases.js';
+
+const root = join(import.meta.dirname, '../../..');
+const all = Object.entries(cases).flatMap(([rule, list]) =>
+  list.map((each, index) => ({ ...each, rule, file: `${rule}-${index}.${each.ts ? 'ts' : 'js'}` })),
+);
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'doctor-'));
+  mkdirSync(join(folder, 'src'));
+  for (const { file, code } of all) writeFileSync(join(folder, 'src', file), code);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it('has cases that each rule reports, and that it does not', () => {
+  expect(Object.keys(cases).toSorted()).toEqual(checks.map(({ name }) => name).toSorted());
+  for (const list of Object.values(cases)) {
+    expect(list.some(({ lines = [] }) => lines.length > 0)).toBe(true);
+    expect(list.some(({ lines = [] }) => lines.length === 0)).toBe(true);
+  }
+});
+
+interface Reported {
+  readonly file: string;
+  readonly rule: string;
+  readonly line: number;
+}
+
+/** The lines that a rule reports in its case; a line of another rule's case is a mistake, too. */
+const linesOf = (reports: readonly Reported[], file: string) =>
+  reports.filter((each) => each.file === file).map(({ rule, line }) => `${line} ${rule}`);
+
+const expectedOf = ({ lines = [], rule }: Case & { rule: string }) => lines.map((line) => `${line} ${rule}`);
+
+describe('the command', () => {
+  let reports: Reported[];
+  beforeAll(() => {
+    const printed: string[] = [];
+    run([join(folder, 'src'), '--json'], (text) => void printed.push(text), console.error);
+    const { reports: found } = JSON.parse(printed.join('')) as { reports: Reported[] };
+    reports = found.map((each) => ({ ...each, file: each.file.split('/').at(-1) ?? '' }));
+  });
+
+  it.each(all)('$rule: $name', (each) => {
+    expect(linesOf(reports, each.file)).toEqual(expectedOf(each));
+  });
+});
+
+describe('oxlint', () => {
+  let reports: Reported[];
+  beforeAll(() => {
+    const plugin = join(import.meta.dirname, '../dist/index.js');
+    const rules = Object.fromEntries(checks.map(({ name }) => [`ambit/${name}`, 'error']));
+    const config = join(folder, 'oxlint.json');
+    writeFileSync(
+      config,
+      JSON.stringify({ categories: { correctness: 'off' }, jsPlugins: [{ name: 'ambit', specifier: plugin }], rules }),
+    );
+    const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
+    const { stdout, stderr } = spawnSync(process.execPath, [oxlint, '-c', config, '--format', 'json', 'src'], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    if (!stdout.startsWith('{')) throw new Error(stdout + stderr);
+    const { diagnostics } = JSON.parse(stdout) as {
+      diagnostics: { code: string; filename: string; labels: { span: { line: number } }[] }[];
+    };
+    reports = diagnostics
+      .map(({ code, filename, labels }) => ({
+        file: filename.split('/').at(-1) ?? '',
+        rule: /\((.*)\)/.exec(code)?.[1] ?? code,
+        line: labels[0]?.span.line ?? 0,
+      }))
+      .toSorted((a, b) => a.line - b.line);
+  });
+
+  it.each(all)('$rule: $name', (each) => {
+    expect(linesOf(reports, each.file)).toEqual(expectedOf(each));
+  });
+});
+
+describe('the page of a rule', () => {
+  const pageOf = (name: string) => readFileSync(join(root, 'docs/rules', `${name}.md`), 'utf8');
+  const examplesOf = (page: string) => Array.from(page.matchAll(/^```ts.*\n([^]*?)^```$/gm), ([, code = '']) => code);
+
+  it.each(checks)('$name: its wrong program is reported, its right one is not', ({ name, description }) => {
+    const page = pageOf(name);
+    expect(page).toContain(description);
+    const [wrong = '', right = '', ...more] = examplesOf(page);
+    expect(more).toEqual([]);
+    const reported = [wrong, right].map((code, index) => {
+      const file = join(folder, `${name}-page-${index}.ts`);
+      writeFileSync(file, code);
+      const printed: string[] = [];
+      run([file, '--json'], (text) => void printed.push(text), console.error);
+      return (JSON.parse(printed.join('')) as { reports: Reported[] }).reports.map(({ rule }) => rule);
+    });
+    expect(reported).toEqual([[name], []]);
+  });
+});
