@@ -349,7 +349,8 @@ class Check {
   ): void {
     const what = `${this.#name(by)} read ${key} as [${elements.join(' ')}]`;
     const writes = elements.map((element) => this.#writes.get(element));
-    if (new Set(elements).size < elements.length) this.#note('duplicate element', [by], what);
+    const repeated = writes.flatMap((write, at) => (write && writes.indexOf(write) < at ? [write.by] : []));
+    if (repeated.length > 0) this.#note('duplicate element', [by, ...repeated], what);
     for (const [at, write] of writes.entries()) {
       const element = elements[at];
       if (!write || write.key !== key)
