@@ -71,6 +71,7 @@ const STEPS = {
   hosts: 'vitest run --project hosts',
   integrations:
     'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
+  histories: 'node integrations/prepare.mjs && node scripts/on-node.mjs 24 integrations/histories.mjs',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
     'scripts/ensure-chromium.sh && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
@@ -88,7 +89,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model nothing-lost failover events read-your-writes concurrency shutdown ' +
+  'simulation pipelines model histories nothing-lost failover events read-your-writes concurrency shutdown ' +
   'plans images rollouts all-pages matrix package-managers beside-all node-22 node-24 all-26'
 ).split(' ');
 

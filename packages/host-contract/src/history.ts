@@ -1,6 +1,6 @@
 /**
  * A checker of transaction histories, in the manner of Elle: transactions append to lists and read them, so that each read shows
- * which transactions came before it and in which order. Cycles of these dependencies are the anomalies of Adya's thesis.
+ * which transactions came before it and in which order. Cycles of these dependencies are the anomalies G0 to G2 of the literature.
  */
 
 /** One step of a transaction. No element is appended twice in a history. A nested one is a savepoint. */
@@ -574,7 +574,7 @@ function cycleThrough(first: Edge, edges: readonly (readonly Edge[])[], rule: Cy
   return undefined;
 }
 
-/** The strongly connected components (Tarjan), as a number for each transaction: no cycle leaves one. */
+/** The strongly connected components, as a number for each transaction: no cycle leaves one. */
 function componentsOf(edges: readonly (readonly Edge[])[]): readonly number[] {
   const component: number[] = edges.map(() => -1);
   const order: number[] = edges.map(() => -1);

@@ -7,14 +7,14 @@ const namesOf = (text: string): AnomalyName[] => [...new Set(anomaliesOf(written
 /** Where an example is known from, and the anomalies that it has: the first is the gravest, and has to be found. */
 const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] = [
   [
-    'G0 of Adya: writes of two transactions interleave',
+    'G0: writes of two transactions interleave',
     `T1: a(x, 1) a(y, 2)
      T2: a(x, 3) a(y, 4)
      T3: r(x, [1 3]) r(y, [4 2])`,
     ['dirty write (G0)'],
   ],
   [
-    'G1a of Adya: a read of what was rolled back',
+    'G1a: a read of what was rolled back',
     `T1 rolled back: a(x, 1)
      T2: r(x, [1])`,
     ['aborted read (G1a)'],
@@ -31,20 +31,20 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['aborted read (G1a)'],
   ],
   [
-    'G1b of Adya: a read between two writes of another transaction',
+    'G1b: a read between two writes of another transaction',
     `T1: a(x, 1) a(x, 2)
      T2: r(x, [1])
      T3: r(x, [1 2])`,
     ['intermediate read (G1b)', 'read skew (G-single)'],
   ],
   [
-    'G1c of Adya: each of two transactions read what the other wrote',
+    'G1c: each of two transactions read what the other wrote',
     `T1: a(x, 1) r(y, [2])
      T2: a(y, 2) r(x, [1])`,
     ['circular information flow (G1c)'],
   ],
   [
-    'P4 of Berenson et al.: a lost update',
+    'P4: a lost update',
     `T1: r(x, []) a(x, 1)
      T2: r(x, []) a(x, 2)
      T3: r(x, [1 2])`,
@@ -59,13 +59,13 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['lost update (P4)'],
   ],
   [
-    'P2 of Berenson et al.: a read that gives another result the second time',
+    'P2: a read that gives another result the second time',
     `T1: r(x, []) r(x, [1])
      T2: a(x, 1)`,
     ['non-repeatable read', 'read skew (G-single)'],
   ],
   [
-    'A5A of Berenson et al.: read skew',
+    'A5A: read skew',
     `T1: r(x, []) r(y, [2])
      T2: a(x, 1) a(y, 2)
      T3: r(x, [1])`,
@@ -95,14 +95,14 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['long fork (G-nonadjacent)'],
   ],
   [
-    'A5B of Berenson et al.: write skew',
+    'A5B: write skew',
     `T1: r(x, []) r(y, []) a(x, 1)
      T2: r(x, []) r(y, []) a(y, 2)
      T3: r(x, [1]) r(y, [2])`,
     ['write skew (G2-item)'],
   ],
   [
-    'the read-only transaction of Fekete, O’Neil and O’Neil: two updates are serializable, and with the report they are not',
+    'the read-only anomaly of 2004: two updates are serializable, and with the report on them they are not',
     `T1: r(y, []) a(y, 1)
      T2: r(x, []) r(y, []) a(x, 2)
      T3: r(x, []) r(y, [1])
