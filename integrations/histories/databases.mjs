@@ -37,10 +37,10 @@ async function openPostgres() {
   const { admin } = schema;
   await admin.query(TABLE);
   const address = new URL(schema.url());
-  // A deadlock is found at once, and a worker that keeps a lock does not stop the run.
+  // A deadlock is found at once, and a mutant that keeps a lock does not stop the run.
   address.searchParams.set(
     'options',
-    `${address.searchParams.get('options')} -c deadlock_timeout=10ms -c lock_timeout=2s`,
+    `${address.searchParams.get('options')} -c deadlock_timeout=10ms -c lock_timeout=10s`,
   );
   const name = `histories ${process.pid} ${Math.random()}`;
   address.searchParams.set('application_name', name);

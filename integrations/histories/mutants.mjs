@@ -160,7 +160,7 @@ export const MUTANTS = [
       changed(pool, (connection) => ({
         commit: async () => {
           await connection.commit();
-          if (Math.random() < 0.05) throw refused();
+          if (Math.random() < 0.1) throw refused();
         },
       })),
   },
@@ -186,7 +186,7 @@ export const MUTANTS = [
         let committing = Promise.resolve();
         return {
           commit: async () =>
-            void (committing = setTimeout(2)
+            void (committing = setTimeout(5)
               .then(() => connection.commit())
               .catch(() => undefined)),
           release: (destroy) => void committing.then(() => connection.release(destroy)),

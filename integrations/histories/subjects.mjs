@@ -48,8 +48,12 @@ import { MUTANTS } from './mutants.mjs';
  * @property {() => Promise<unknown>} close
  */
 
+/** How long a transaction waits for a connection, on a machine that is busy with other work. */
+const BUSY_MS = 30_000;
+
 /** @param {string} address */
-const openPostgres = (address) => createPostgresPool({ connectionString: address, max: 5, closeTimeoutMs: 2000 });
+const openPostgres = (address) =>
+  createPostgresPool({ connectionString: address, max: 5, acquireTimeoutMs: BUSY_MS, closeTimeoutMs: 2000 });
 
 /** @param {string} address */
 function openPostgresJs(address) {
@@ -68,9 +72,7 @@ function openPostgresJs(address) {
 
 /** @param {string} address */
 function openMysql2(address) {
-  const pool = mysql.createPool({ uri: address, connectionLimit: 5 });
-  pool.pool.on('connection', (connection) => void connection.query('SET innodb_lock_wait_timeout = 2'));
-  return fromMysql2Pool(pool, { max: 5 });
+  return fromMysql2Pool(mysql.createPool({ uri: address, connectionLimit: 5 }), { max: 5, acquireTimeoutMs: BUSY_MS });
 }
 
 /** @satisfies {Readonly<Record<string, { database: DatabaseName, open: (address: string) => IDatabasePool }>>} */
@@ -78,14 +80,22 @@ const POOLS = {
   createPostgresPool: { database: 'PostgreSQL', open: openPostgres },
   fromPgPool: {
     database: 'PostgreSQL',
-    open: (address) => fromPgPool(new Pool({ connectionString: address, max: 5 })),
+    open: (address) => fromPgPool(new Pool({ connectionString: address, max: 5 }), { acquireTimeoutMs: BUSY_MS }),
   },
   fromPostgresJs: { database: 'PostgreSQL', open: openPostgresJs },
-  createSqlitePool: { database: 'SQLite', open: (path) => createSqlitePool({ path }) },
-  fromNodeSqlite: { database: 'SQLite', open: (path) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 })) },
+  createSqlitePool: { database: 'SQLite', open: (path) => createSqlitePool({ path, acquireTimeoutMs: BUSY_MS }) },
+  fromNodeSqlite: {
+    database: 'SQLite',
+    open: (path) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), { acquireTimeoutMs: BUSY_MS }),
+  },
   ...(betterSqlite3Folder === undefined
     ? {}
-    : { fromBetterSqlite3: { database: 'SQLite', open: (path) => fromBetterSqlite3(openBetterSqlite3(path)) } }),
+    : {
+        fromBetterSqlite3: {
+          database: 'SQLite',
+          open: (path) => fromBetterSqlite3(openBetterSqlite3(path), { acquireTimeoutMs: BUSY_MS }),
+        },
+      }),
   fromMysql2Pool: { database: 'MariaDB', open: openMysql2 },
 };
 

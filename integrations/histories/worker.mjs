@@ -1,6 +1,6 @@
 // @ts-check
 // One of the two processes: it runs its share of the transactions, and sends back what it has recorded of each.
-import { isRetryable } from '@ambit/transaction';
+import { isTemporary } from '@ambit/transaction';
 import { UnknownOutcome } from './controls.mjs';
 import { planOf } from './plans.mjs';
 import { SUBJECTS } from './subjects.mjs';
@@ -24,7 +24,7 @@ import { SUBJECTS } from './subjects.mjs';
  * @property {number} process 0 or 1
  */
 
-/** @typedef {{ history: RecordedTransaction[], errors: string[] }} Recorded `errors`: what neither the plan nor a conflict explains */
+/** @typedef {{ history: RecordedTransaction[], errors: string[] }} Recorded `errors`: what neither the plan nor a conflict nor a busy machine explains */
 
 /** How many transactions of a process run side by side. */
 const SIDE_BY_SIDE = 6;
@@ -88,7 +88,7 @@ async function record(plan, { name, process, recorded, run }) {
     const { code } = /** @type {{ code?: string }} */ (error);
     const isUnknown = code === 'AMBIT_TX_OUTCOME_UNKNOWN' || error instanceof UnknownOutcome;
     if (isUnknown) Object.assign(/** @type {object} */ (attempts.at(-1)), { outcome: 'unknown' });
-    if (!(error instanceof Planned) && !isRetryable(error)) recorded.errors.push(`${name}: ${described(error)}`);
+    if (!(error instanceof Planned) && !isTemporary(error)) recorded.errors.push(`${name}: ${described(error)}`);
   }
   recorded.history.push(...attempts);
 }

@@ -7,7 +7,7 @@ const program = join(import.meta.dirname, '../histories.mjs');
 // The program itself plays ten times as many transactions, and every mutant on each database.
 it(
   'the histories of two processes have no forbidden anomaly, and each mutant has one',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async () => {
     const printed = await new Promise<string>((resolve) => {
       execFile(process.execPath, [program, '--short'], { maxBuffer: 2 ** 26 }, (_error, stdout, stderr) =>

@@ -306,7 +306,7 @@ describe('a pool over mysql2', () => {
     await connection.query('ROLLBACK TO SAVEPOINT first');
     const writing = other.query("INSERT INTO notes VALUES (1, 'a')").then(
       () => 'at once',
-      (error: { code: string }) => error.code,
+      (error: unknown) => (error as { code: string }).code,
     );
     expect(await writing).toBe(written);
     expect(await connection.query('SELECT * FROM notes')).toEqual([]);
