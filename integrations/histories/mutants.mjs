@@ -238,13 +238,23 @@ export const MUTANTS = [
     name: 'a write outside of the transaction, on the pool',
     level: 'read committed',
     databases: ['PostgreSQL'],
-    session: (session, pool) => ({
-      ...session,
-      append: (key, text) =>
-        Math.random() < 0.1
-          ? pool.query('UPDATE lists SET items = items || $1 WHERE k = $2', [text, key])
-          : session.append(key, text),
-    }),
+    session: (session, pool) => {
+      // After a write of its own it would wait for its own lock.
+      let hasWritten = false;
+      return {
+        ...session,
+        append: (key, text) => {
+          const isOutside = !hasWritten && Math.random() < 0.2;
+          hasWritten = true;
+          if (!isOutside) return session.append(key, text);
+          return pool.query('UPDATE lists SET items = items || $1 WHERE k = $2', [text, key]);
+        },
+        nested: (work) => {
+          hasWritten = true;
+          return session.nested(work);
+        },
+      };
+    },
   },
   {
     name: 'rows that are kept from one transaction to the next',

@@ -51,9 +51,9 @@ import { MUTANTS } from './mutants.mjs';
 /** How long a transaction waits for a connection, on a machine that is busy with other work. */
 const BUSY_MS = 30_000;
 
-/** @param {string} address */
-const openPostgres = (address) =>
-  createPostgresPool({ connectionString: address, max: 5, acquireTimeoutMs: BUSY_MS, closeTimeoutMs: 2000 });
+/** @param {string} address @param {number} [max] */
+const openPostgres = (address, max = 5) =>
+  createPostgresPool({ connectionString: address, max, acquireTimeoutMs: BUSY_MS, closeTimeoutMs: 2000 });
 
 /** @param {string} address */
 function openPostgresJs(address) {
@@ -70,12 +70,11 @@ function openPostgresJs(address) {
   return fromPostgresJs(sql, { acquireTimeoutMs: 2000, closeTimeoutMs: 200 });
 }
 
-/** @param {string} address */
-function openMysql2(address) {
-  return fromMysql2Pool(mysql.createPool({ uri: address, connectionLimit: 5 }), { max: 5, acquireTimeoutMs: BUSY_MS });
-}
+/** @param {string} address @param {number} [max] */
+const openMysql2 = (address, max = 5) =>
+  fromMysql2Pool(mysql.createPool({ uri: address, connectionLimit: max }), { max, acquireTimeoutMs: BUSY_MS });
 
-/** @satisfies {Readonly<Record<string, { database: DatabaseName, open: (address: string) => IDatabasePool }>>} */
+/** @satisfies {Readonly<Record<string, { database: DatabaseName, open: (address: string, max?: number) => IDatabasePool }>>} */
 const POOLS = {
   createPostgresPool: { database: 'PostgreSQL', open: openPostgres },
   fromPgPool: {
@@ -141,7 +140,8 @@ export const SUBJECTS = [
     isControl: false,
     isOrm: false,
     open: async (/** @type {string} */ address, /** @type {string | undefined} */ mutant) => {
-      const pool = open(address);
+      // A mutant that uses the pool inside of a transaction takes two connections.
+      const pool = open(address, mutant === undefined ? undefined : 12);
       return onPool(pool, (scope) => plainSession(scope, database), mutant);
     },
   })),
