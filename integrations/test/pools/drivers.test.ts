@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { PGlite } from '@electric-sql/pglite';
@@ -15,6 +16,10 @@ import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { inFolder, mysqlUrl, newName, openSchema, postgresUrl } from './databases.js';
+
+const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
+const FIELDS = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
+const TERMINATED = Buffer.from(`E\0\0\0${String.fromCodePoint(FIELDS.length + 4)}${FIELDS}`, 'latin1');
 
 /** The transaction scope of an application over the pool. */
 function inTransaction<T>(pool: DatabasePool, work: (connection: IConnection) => Promise<T>): Promise<T> {
@@ -159,6 +164,31 @@ describe.each([
   });
 });
 
+describe('a pool over pg', () => {
+  it('keeps the process alive where the server opens a session and terminates it in the same packet', async () => {
+    const { hostname, port } = new URL(postgresUrl);
+    const sockets = new Set<Socket>();
+    const proxy = createServer((client) => {
+      const server = connect(Number(port), hostname);
+      for (const socket of [client, server]) sockets.add(socket.on('error', () => {}));
+      client.pipe(server);
+      // ReadyForQuery, and behind it that the administrator has terminated the session.
+      server.on('data', (chunk) => {
+        if (chunk.includes(READY)) client.end(Buffer.concat([chunk, TERMINATED]));
+        else client.write(chunk);
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const address = new URL(postgresUrl);
+    address.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const pool = fromPgPool(new Pool({ connectionString: address.href }));
+    await expect(pool.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
+    await pool.close();
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  });
+});
+
 describe('a pool over postgres.js', () => {
   it('keeps the process alive while the server terminates its sessions', async () => {
     const program = new URL('terminated-sessions.mjs', import.meta.url);
@@ -290,6 +320,29 @@ describe('a pool over mysql2', () => {
       await other.end();
     }
     connection.release();
+  });
+
+  // MariaDB begins a transaction of its own again where a savepoint that is older than the first statement is rolled back.
+  it.each([
+    ['repeatable read', 'reads what it began with', 'at once'],
+    ['serializable', 'keeps the locks of what it has read', 'ER_LOCK_WAIT_TIMEOUT'],
+  ] as const)('at %s, after the rollback of a savepoint that came first, %s', async (isolation, _what, written) => {
+    const connection = await pool.getConnection();
+    const other = await mysql.createConnection(`${mysqlUrl}/${name}`);
+    await other.query('SET innodb_lock_wait_timeout = 1');
+    await connection.beginTransaction({ isolation });
+    await connection.query('SAVEPOINT first');
+    expect(await connection.query('SELECT * FROM notes')).toEqual([]);
+    await connection.query('ROLLBACK TO SAVEPOINT first');
+    const writing = other.query("INSERT INTO notes VALUES (1, 'a')").then(
+      () => 'at once',
+      (error: unknown) => (error as { code: string }).code,
+    );
+    expect(await writing).toBe(written);
+    expect(await connection.query('SELECT * FROM notes')).toEqual([]);
+    await connection.commit();
+    connection.release();
+    await other.end();
   });
 
   it('gives the id of a row that AUTO_INCREMENT numbered', async () => {

@@ -21,4 +21,14 @@ export { Chance, FAULTS, firstSeed, replayedSeed, runsOr, Simulation } from './s
 export { signal } from './waiting.js';
 export { connectionLost, type Step, WatchedConnection } from './watched-connection.js';
 export { type Interference, WatchedPool } from './watched-pool.js';
+export {
+  anomaliesOf,
+  type Anomaly,
+  type AnomalyName,
+  describeAnomaly,
+  FORBIDDEN,
+  type Operation,
+  type RecordedTransaction,
+  reducedTo,
+} from './history.js';
 export { addWithHead, compress, saveFirst, type Wrap } from './wrappers.js';

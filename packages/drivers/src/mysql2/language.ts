@@ -40,8 +40,13 @@ const SQLSTATES: Readonly<Record<number, string>> = {
   1836: '25006',
 };
 
+/**
+ * With a snapshot, because the server takes a savepoint that is older than the first statement for the begin of the transaction:
+ * to roll back to it would release its locks, and later reads would be of a newer snapshot.
+ */
 function begin({ isolation, readOnly }: BeginOptions): readonly string[] {
-  const start = readOnly === undefined ? 'START TRANSACTION' : `START TRANSACTION READ ${readOnly ? 'ONLY' : 'WRITE'}`;
+  const access = readOnly === undefined ? '' : `, READ ${readOnly ? 'ONLY' : 'WRITE'}`;
+  const start = `START TRANSACTION WITH CONSISTENT SNAPSHOT${access}`;
   return isolation === undefined ? [start] : [`SET TRANSACTION ISOLATION LEVEL ${isolation.toUpperCase()}`, start];
 }
 

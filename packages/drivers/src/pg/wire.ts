@@ -55,13 +55,13 @@ export interface PgPool {
   /** Closes all clients. */
   end(): Promise<void>;
   /**
-   * Hears of clients whose connection was lost while they were idle.
+   * Hears of clients whose connection was lost while they were idle, and of those that are checked out.
    *
-   * @param event - `error`
-   * @param listener - is called with the error
+   * @param event - `error` or `acquire`
+   * @param listener - is called with the error, or with the client
    * @returns the pool
    */
-  on?(event: 'error', listener: (error: Error) => void): unknown;
+  on?(event: 'error' | 'acquire', listener: (errorOrClient: object) => void): unknown;
   /** What the pool was made with: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
   readonly options?: { readonly max?: number | undefined };
   /** How many clients exist. */
@@ -99,8 +99,10 @@ export class PgWire implements Wire {
     this.lostBecause ??= error;
   };
 
-  constructor(client: PgClient) {
+  /** @param lostBecause - what the client has reported before it got here */
+  constructor(client: PgClient, lostBecause?: Error) {
     this.#client = client;
+    if (lostBecause) this.#onLost(lostBecause);
     client.on('error', this.#onLost);
     client.on('end', this.#onLost);
   }

@@ -1,0 +1,134 @@
+// @ts-check
+// Histories of transactions of two processes, checked for the anomalies that their level forbids: through every pool and ORM, with
+// plain drivers as the control, without and with broken connections, and through pools that are wrong on purpose.
+//
+//   node integrations/histories.mjs                      1,000 transactions for each pool and level, 500 for each ORM
+//   node integrations/histories.mjs --short              as the tests run it
+//   node integrations/histories.mjs --only TypeORM       one pool, ORM, database or mutant
+//   node integrations/histories.mjs --seed 7 --write     the same plans again; writes the tables of docs/concepts/isolation.md
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { describeAnomaly } from '@ambit/host-contract';
+import { MUTANTS } from './histories/mutants.mjs';
+import { Report } from './histories/report.mjs';
+import { LEVELS, Rounds } from './histories/rounds.mjs';
+import { SUBJECTS } from './histories/subjects.mjs';
+
+/**
+ * @typedef {import('./histories/rounds.mjs').Round} Round
+ * @typedef {import('./histories/subjects.mjs').SubjectName} SubjectName
+ * @typedef {import('./histories/mutants.mjs').Mutant} Mutant
+ */
+
+const { values: options } = parseArgs({
+  options: {
+    short: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    seed: { type: 'string' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const seed = Number(options.seed ?? randomInt(1, 2 ** 20));
+const { transactions, ormTransactions, rounds, mutantRounds } = options.short
+  ? { transactions: 120, ormTransactions: 60, rounds: 1, mutantRounds: 12 }
+  : { transactions: 500, ormTransactions: 250, rounds: 2, mutantRounds: 20 };
+const MUTANT_TRANSACTIONS = 100;
+
+const players = new Rounds();
+const report = new Report();
+console.log(`--seed ${seed}`);
+try {
+  for (const subject of SUBJECTS.filter(isMeant)) await playLevels(subject, false);
+  for (const subject of SUBJECTS.filter(isMeant)) if (isBreakable(subject)) await playLevels(subject, true);
+  for (const mutant of MUTANTS) {
+    for (const subject of SUBJECTS) if (isTriedOn(mutant, subject)) await findMutant(mutant, subject);
+  }
+} finally {
+  await players.close();
+}
+if (options.only === '') report.checkThatItSaysSomething();
+console.log(report.text());
+for (const line of report.failures) console.log(`WRONG  ${line}`);
+console.log(`${report.transactions} transactions, ${report.failures.length} wrong`);
+if (options.write) report.write();
+process.exitCode = report.failures.length > 0 ? 1 : 0;
+
+/** @param {{ name: string, database?: string }} subject */
+function isMeant({ name, database = '' }) {
+  return `${name}, ${database}`.includes(options.only);
+}
+
+/** A server whose connections a proxy can break; ORMs send COMMIT through the same pools. @param {SubjectName} subject */
+function isBreakable({ database, isOrm }) {
+  return database !== 'SQLite' && !isOrm;
+}
+
+/** The pool of each database that the mutants are made of. @param {Mutant} mutant @param {SubjectName} subject */
+function isTriedOn(mutant, { name, database }) {
+  const isBase = ['createPostgresPool', 'createSqlitePool', 'fromMysql2Pool'].includes(name);
+  const databases = options.short ? mutant.databases.slice(0, 1) : mutant.databases;
+  return isBase && databases.includes(database) && isMeant({ name: mutant.name, database });
+}
+
+/**
+ * @param {SubjectName} subject
+ * @param {boolean} faults
+ */
+async function playLevels(subject, faults) {
+  // SQLite has one level, whichever is asked for.
+  for (const level of options.short && subject.database === 'SQLite' ? LEVELS.slice(-1) : LEVELS) {
+    for (let round = 0; round < rounds; round += 1) {
+      const count = subject.isOrm ? ormTransactions : transactions;
+      const played = await players.play({ subject, level, transactions: count, seed: seed + round, faults });
+      report.add(subject, played);
+      const [forbidden] = played.forbidden;
+      if (forbidden) console.log(`\n${subject.name} at ${level}: ${describeAnomaly(played.history, forbidden)}\n`);
+    }
+  }
+}
+
+/**
+ * Plays until the mutant is found.
+ *
+ * @param {Mutant} mutant
+ * @param {SubjectName} subject
+ */
+async function findMutant({ name, level, faults = false }, subject) {
+  const start = performance.now();
+  let before = 0;
+  for (let round = 0; round < mutantRounds; round += 1) {
+    const one = { subject, level, transactions: MUTANT_TRANSACTIONS, seed: seed + round, mutant: name, faults };
+    const { history, forbidden } = await players.play(one);
+    const found = forbidden.length === 0 ? undefined : firstOf(history, forbidden);
+    if (found) {
+      const seconds = (performance.now() - start) / 1000;
+      return report.addMutant({
+        name,
+        level,
+        database: subject.database,
+        seconds,
+        ...found,
+        after: before + found.after,
+      });
+    }
+    before += history.length;
+  }
+  return report.addMutant({ name, level, database: subject.database, after: before });
+}
+
+/**
+ * The anomaly that was complete first, and how many transactions had begun by then.
+ *
+ * @param {Round['history']} history
+ * @param {Round['forbidden']} anomalies
+ */
+function firstOf(history, anomalies) {
+  const order = history.toSorted((a, b) => a.began - b.began).map(({ name }) => name);
+  const recorded = order.filter((name) => !name.startsWith('all'));
+  const found = anomalies.map((anomaly) => {
+    const places = anomaly.transactions.map((name) => recorded.indexOf(name));
+    return { anomaly, after: Math.max(...places) + 1 };
+  });
+  const [first] = found.toSorted((a, b) => a.after - b.after);
+  return first && { as: first.anomaly.name, after: first.after };
+}

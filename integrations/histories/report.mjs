@@ -1,0 +1,188 @@
+// @ts-check
+import { readFileSync, writeFileSync } from 'node:fs';
+import { KEEPS, LEVELS } from './rounds.mjs';
+
+/**
+ * @typedef {import('./rounds.mjs').Round} Round
+ * @typedef {import('./subjects.mjs').SubjectName} SubjectName
+ * @typedef {import('./databases.mjs').DatabaseName} DatabaseName
+ */
+
+/**
+ * @typedef {object} FoundMutant
+ * @property {string} name
+ * @property {string} level
+ * @property {DatabaseName} database
+ * @property {number} after so many transactions; where it was not found, all that were tried
+ * @property {string} [as] the anomaly that it was found by
+ * @property {number} [seconds]
+ */
+
+const PAGE = new URL('../../docs/concepts/isolation.md', import.meta.url);
+
+/** What was played, what was wrong with it, and the tables of it. */
+export class Report {
+  /** @type {string[]} */
+  failures = [];
+  /** @type {{ subject: SubjectName, round: Round }[]} */
+  #rounds = [];
+  /** @type {FoundMutant[]} */
+  #mutants = [];
+
+  /** How many were committed. */
+  get transactions() {
+    return sum(this.#rounds, ({ round }) => countOf(round, 'committed'));
+  }
+
+  /**
+   * @param {SubjectName} subject
+   * @param {Round} round
+   */
+  add(subject, round) {
+    this.#rounds.push({ subject, round });
+    const { level, seed, faults, forbidden, errors, history } = round;
+    const where = `${subject.name} on ${subject.database} at ${level}${faults ? ', with broken connections' : ''}, --seed ${seed}`;
+    const planned = new Set(history.map(({ name }) => name.replace(/\..*/, ''))).size;
+    // The control shows what the database does by itself.
+    if (!subject.isControl) for (const { name } of forbidden) this.failures.push(`${where}: ${name}`);
+    if (!faults) for (const error of errors) this.failures.push(`${where}: ${error}`);
+    // How many a broken connection hits depends on how busy the machine is.
+    const least = planned / (faults ? 10 : 2);
+    if (countOf(round, 'committed') < least) this.failures.push(`${where}: too few were committed`);
+    console.log(
+      `${where}: ${countOf(round, 'committed')} committed, ${forbidden.length} forbidden, ${round.seconds.toFixed(1)} s`,
+    );
+  }
+
+  /** @param {FoundMutant} mutant */
+  addMutant(mutant) {
+    this.#mutants.push(mutant);
+    const where = `${mutant.name}, on ${mutant.database}`;
+    if (mutant.as === undefined) this.failures.push(`${where}: not found in ${mutant.after} transactions`);
+    console.log(`${where}: ${mutant.as ?? 'not found'} after ${mutant.after} transactions`);
+  }
+
+  /** Where transactions do not meet, or no COMMIT is lost, a run without anomalies says nothing. */
+  checkThatItSaysSomething() {
+    for (const database of /** @type {const} */ (['PostgreSQL', 'MariaDB'])) {
+      const rounds = this.#rounds.flatMap(({ round }) => (round.database === database ? [round] : []));
+      for (const level of LEVELS.slice(0, 2)) {
+        if (rounds.some((round) => round.level === level && round.allowed.length > 0)) continue;
+        this.failures.push(`${database} at ${level} showed no anomaly that the level allows`);
+      }
+      if (!rounds.some((round) => countOf(round, 'unknown') > 0))
+        this.failures.push(`${database}: no outcome was unknown`);
+    }
+  }
+
+  text() {
+    const tables = [this.#levels(false), this.#levels(true), this.#kinds(), this.#found()];
+    return tables.map((table) => `\n${table}`).join('\n');
+  }
+
+  write() {
+    let page = readFileSync(PAGE, 'utf8');
+    const tables = {
+      levels: this.#levels(false),
+      faults: this.#levels(true),
+      kinds: this.#kinds(),
+      mutants: this.#found(),
+    };
+    for (const [name, table] of Object.entries(tables)) {
+      const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+      const at = page.indexOf(begin);
+      if (at === -1) throw new Error(`${PAGE.pathname} has no ${begin}`);
+      page = `${page.slice(0, at + begin.length)}\n\n${table}\n\n${page.slice(page.indexOf(end))}`;
+    }
+    writeFileSync(PAGE, page);
+  }
+
+  /** @param {boolean} faults */
+  #levels(faults) {
+    const rounds = this.#rounds.filter(({ round }) => round.faults === faults);
+    const rows = Array.from(
+      Map.groupBy(rounds, ({ subject }) => subject),
+      ([subject, played]) => {
+        const all = played.map(({ round }) => round);
+        const allowed = LEVELS.map((level) =>
+          String(
+            sum(
+              all.filter((round) => round.level === level),
+              ({ allowed: { length } }) => length,
+            ),
+          ),
+        );
+        const forbidden = String(sum(all, ({ forbidden: { length } }) => length));
+        return [
+          subject.database,
+          `${subject.name}${subject.isControl ? ', without Ambit' : ''}`,
+          String(sum(all, (round) => countOf(round, 'committed'))),
+          String(sum(all, (round) => countOf(round, 'rolled back'))),
+          ...(faults
+            ? [String(sum(all, ({ broken }) => broken)), String(sum(all, (round) => countOf(round, 'unknown')))]
+            : []),
+          sum(all, ({ seconds }) => seconds).toFixed(1),
+          ...allowed,
+          forbidden,
+        ];
+      },
+    );
+    const broken = faults ? ['COMMITs cut', 'unknown'] : [];
+    const allowed = LEVELS.map((level) => `allowed, ${level}`);
+    return tableOf(
+      ['database', 'through', 'committed', 'rolled back', ...broken, 'seconds', ...allowed, 'forbidden'],
+      rows,
+    );
+  }
+
+  /** What was seen at each level, through our pools and through the plain drivers. */
+  #kinds() {
+    const rows = /** @type {DatabaseName[]} */ (Object.keys(KEEPS)).flatMap((database) =>
+      LEVELS.map((level) => {
+        const cells = [false, true].map((isControl) => {
+          const rounds = this.#rounds.filter(
+            ({ subject, round }) =>
+              subject.isControl === isControl && round.database === database && round.level === level,
+          );
+          return namesOf(rounds.flatMap(({ round }) => [...round.forbidden, ...round.allowed]));
+        });
+        return [database, level, KEEPS[database][level], ...cells];
+      }),
+    );
+    return tableOf(['database', 'level', 'what it keeps', 'seen through Ambit', 'seen through the plain driver'], rows);
+  }
+
+  #found() {
+    const rows = this.#mutants.map(({ name, database, level, as = 'not found', after, seconds = 0 }) => [
+      name,
+      database,
+      level,
+      as,
+      String(after),
+      seconds.toFixed(1),
+    ]);
+    return tableOf(['what is wrong', 'database', 'level', 'found as', 'after transactions', 'seconds'], rows);
+  }
+}
+
+/** @param {Round} round @param {string} outcome */
+function countOf({ history }, outcome) {
+  return history.filter((one) => one.outcome === outcome && !one.name.startsWith('all')).length;
+}
+
+/** @template T @param {readonly T[]} list @param {(one: T) => number} of */
+function sum(list, of) {
+  return list.reduce((all, one) => all + of(one), 0);
+}
+
+/** @param {readonly { name: string }[]} anomalies */
+function namesOf(anomalies) {
+  const groups = Array.from(Map.groupBy(anomalies, ({ name }) => name));
+  return groups.map(([name, { length }]) => `${length} × ${name}`).join(', ') || 'nothing';
+}
+
+/** @param {readonly string[]} columns @param {readonly (readonly string[])[]} rows */
+function tableOf(columns, rows) {
+  const lines = [columns, columns.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return lines.join('\n');
+}
