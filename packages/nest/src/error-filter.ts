@@ -1,11 +1,18 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import { HttpError, responseTo } from '@ambit/http/host';
-import { TransactionError } from '@ambit/transaction';
+import { responseTo } from '@ambit/http/host';
 import { type ArgumentsHost, Catch, type ExceptionFilter, type HttpServer, Logger } from '@nestjs/common';
 import { throwError } from 'rxjs';
 
+/** Any error of our packages, also of another copy of them. */
+// oxlint-disable-next-line no-extraneous-class -- what `@Catch()` takes
+class AmbitError {
+  static [Symbol.hasInstance](error: unknown): boolean {
+    return String((Object(error) as { code?: unknown }).code).startsWith('AMBIT_');
+  }
+}
+
 /**
- * Responds to errors of ours where no filter of the application does, with the body of an `HttpException`: 503 with `Retry-After` where a
+ * Responds to errors of ours where no filter of the application does, with the body of an `HttpException`, and with `Retry-After` where a
  * retry may succeed. Unlike those of others, their messages say nothing of the database's.
  */
 export class ErrorFilter implements ExceptionFilter<Error> {
@@ -24,9 +31,11 @@ export class ErrorFilter implements ExceptionFilter<Error> {
     if (host.getType() !== 'http' || !adapter) return throwError(() => ({ status: 'error', message }));
     const response = host.getArgByIndex<ServerResponse>(1);
     if (adapter.isHeadersSent(response)) return adapter.end(response);
+    const { headers = {} } = error as { readonly headers?: Readonly<Record<string, string>> };
+    for (const [name, value] of Object.entries(headers)) adapter.setHeader(response, name, value);
     if (retryAfter !== undefined) adapter.setHeader(response, 'Retry-After', String(retryAfter));
     return adapter.reply(response, { message, error: STATUS_CODES[status], statusCode: status }, status);
   }
 }
 
-Catch(HttpError, TransactionError)(ErrorFilter);
+Catch(AmbitError)(ErrorFilter);

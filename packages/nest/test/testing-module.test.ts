@@ -25,7 +25,10 @@ beforeEach(async () => {
   ({ pool, stored } = await openDatabase());
   box = await sandbox(pool);
 });
-afterEach(() => pool.close());
+afterEach(async () => {
+  await box.close();
+  await pool.close();
+});
 
 describe.each(PLATFORMS)('Test.createTestingModule() on $platform', ({ adapter }) => {
   it('runs the application in a sandbox, in place of its own container', async () => {

@@ -309,7 +309,7 @@ export function idempotencyContract(test: StageTest, kind: DatabaseKind): void {
       await pause.reached;
       const second = await shop.post();
       expect([second.status, second.headers['retry-after']]).toEqual([409, '1']);
-      // These two send the headers of an error, as their frameworks do.
+      // These send the headers of an error, as their frameworks do.
       if (/Express|Fastify/.test(stage.host.name)) expect(second.headers['link']).toContain(DOCUMENTATION);
       pause.letGo();
       expect((await first).status).toBe(402);

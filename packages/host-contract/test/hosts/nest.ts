@@ -232,6 +232,7 @@ function controllerOf(route: Route, platform: Platform, returns: boolean): new (
           return raw.transactionScope as IContainer;
         },
         body: (request as OnPlatform<unknown>).body,
+        header: (name) => (request as IncomingMessage).headers[name],
         res,
         setHeaders: (headers) => platform.setHeaders(response, headers),
         respond: async (reply) => {

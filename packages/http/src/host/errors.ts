@@ -117,7 +117,6 @@ function isErrorStatus(status: unknown): status is number {
 const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
   'AMBIT_DISPOSED',
   'AMBIT_HTTP_CLIENT_DISCONNECTED',
-  'AMBIT_DISPOSED',
   'AMBIT_TX_ABORTED',
 ]);
 
