@@ -6,6 +6,9 @@ import { ServiceProcess } from './support/service-process.js';
 
 const MB = 1_048_576;
 const list = (item: string): string => `[${`${item},`.repeat(MB / 4 - 1)}${item}]`;
+/** A quarter of the heap's limit, of which 128 MB are for objects that have survived. */
+const MOST_INCOMPLETE = 48;
+const TRY_AGAIN = { error: 'Service Unavailable: try again in a moment' };
 const TOO_DEEP = 'The body must not be nested deeper than 32 levels';
 const TOO_MANY = 'The body must not have more than 10000 values';
 
@@ -47,5 +50,28 @@ describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
     const client = await service.client();
     expect((await client.request({ path: '/health/ready' })).status).toBe(200);
     client.leave();
+  });
+
+  test('of 100 uploads of 1 MiB that stall, so many are refused that the others fit, and small ones are not', async () => {
+    const statuses: number[] = [];
+    const uploads = await Promise.all(Array.from({ length: 100 }, () => service.client()));
+    const bytes = postUser('['.repeat(MB));
+    const responses = uploads.map(async (client) => {
+      client.write(bytes.subarray(0, -1));
+      const { status, headers, text } = await client.response();
+      statuses.push(status);
+      if (status === 503) expect([headers['retry-after'], JSON.parse(text)]).toEqual(['1', TRY_AGAIN]);
+    });
+    await expect.poll(() => statuses.length).toBeGreaterThanOrEqual(100 - MOST_INCOMPLETE);
+    const client = await service.client();
+    client.write(postUser('{"name":"Ada","email":"ada@example.org"}'));
+    expect((await client.response()).status).toBe(201);
+    client.leave();
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    for (const upload of uploads) upload.write(bytes.subarray(-1));
+    await Promise.all(responses);
+    // The others are complete now, and are what the parser would not like.
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(30);
+    for (const upload of uploads) upload.leave();
   });
 });

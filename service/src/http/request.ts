@@ -1,6 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
 import type { IContainer } from '@ambit/container';
+import { HttpError } from '@ambit/http';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Format, IsEmail } from 'typebox/format';
@@ -129,40 +131,80 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*(?:charset=(?:utf-8|"utf-8")\s*)?
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads bodies for both hosts, so that they accept and refuse the same bytes with the same messages. */
-export async function readJsonBody(req: IncomingMessage): Promise<unknown> {
-  const bytes = await readBytes(req);
-  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = req.headers;
-  if (type === undefined && bytes.length === 0) return undefined;
-  if (!JSON_TYPE.test(type ?? '')) throw new Problem(415, 'The body must be sent as application/json in UTF-8');
-  if (bytes.length === 0) return undefined;
-  if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'The body must be sent without Content-Encoding');
-  limitValues(bytes);
-  return parse(decode(bytes));
+/** How much of the heap's limit incomplete bodies may take. They are outside of the heap, and in the memory of the same machine. */
+const INCOMPLETE_SHARE = 1 / 4;
+
+interface IncompleteBody {
+  bytes: number;
+  readonly refuse: (error: Error) => void;
 }
 
-/** The whole body; one that is too large is refused as soon as that is known. */
-function readBytes(req: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const announced = Number(req.headers['content-length'] ?? 0);
-    const headers = announced > MAX_IGNORED_BYTES ? { connection: 'close' } : {};
-    const refuse = (): void => reject(new Problem(413, 'The body is too large', headers));
-    const fail = (): void => reject(new Problem(400, 'The body did not arrive whole'));
+/**
+ * Reads the bodies of a host's requests: both hosts accept and refuse the same bytes with the same messages. Beyond a limit for all
+ * incomplete bodies together the largest is refused, so that clients which stall their uploads use up neither the memory nor the limit.
+ */
+export class JsonBodies {
+  readonly #incomplete = new Set<IncompleteBody>();
+  #bytesLeft = getHeapStatistics().heap_size_limit * INCOMPLETE_SHARE;
 
-    if (req.destroyed) fail();
-    if (announced > MAX_BYTES) refuse();
-    // A refused body is still read: closing a connection with unread bytes would lose the response.
-    req.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= MAX_BYTES) chunks.push(chunk);
-      else refuse();
-      if (length > MAX_IGNORED_BYTES) req.destroy();
+  async read(req: IncomingMessage): Promise<unknown> {
+    const bytes = await this.#readBytes(req);
+    const { 'content-type': type, 'content-encoding': encoding = 'identity' } = req.headers;
+    if (type === undefined && bytes.length === 0) return undefined;
+    if (!JSON_TYPE.test(type ?? '')) throw new Problem(415, 'The body must be sent as application/json in UTF-8');
+    if (bytes.length === 0) return undefined;
+    if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'The body must be sent without Content-Encoding');
+    limitValues(bytes);
+    return parse(decode(bytes));
+  }
+
+  /** The whole body; one that is too large is refused as soon as that is known. */
+  #readBytes(req: IncomingMessage): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const announced = Number(req.headers['content-length'] ?? 0);
+      const headers = announced > MAX_IGNORED_BYTES ? { connection: 'close' } : {};
+      let received = 0;
+      let chunks: Buffer[] | undefined = [];
+      const refuse = (error: Error): void => {
+        chunks = undefined;
+        this.#delete(body);
+        reject(error);
+      };
+      const body: IncompleteBody = { bytes: 0, refuse };
+      const refuseLarge = (): void => refuse(new Problem(413, 'The body is too large', headers));
+      const fail = (): void => refuse(new Problem(400, 'The body did not arrive whole'));
+
+      if (req.destroyed) fail();
+      if (announced > MAX_BYTES) refuseLarge();
+      // A refused body is still read: closing a connection with unread bytes would lose the response.
+      req.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+        if (received > MAX_BYTES) refuseLarge();
+        if (received > MAX_IGNORED_BYTES) req.destroy();
+        chunks?.push(chunk);
+        if (chunks && received !== announced) this.#add(body, chunk.length);
+      });
+      req.on('end', () => {
+        this.#delete(body);
+        resolve(Buffer.concat(chunks ?? []));
+      });
+      req.on('error', fail);
     });
-    req.on('end', () => resolve(Buffer.concat(chunks)));
-    req.on('error', fail);
-  });
+  }
+
+  #add(body: IncompleteBody, bytes: number): void {
+    this.#incomplete.add(body);
+    body.bytes += bytes;
+    this.#bytesLeft -= bytes;
+    while (this.#bytesLeft < 0) {
+      const largest = [...this.#incomplete].reduce((most, other) => (other.bytes > most.bytes ? other : most));
+      largest.refuse(new HttpError('AMBIT_HTTP_OVERLOADED'));
+    }
+  }
+
+  #delete(body: IncompleteBody): void {
+    if (this.#incomplete.delete(body)) this.#bytesLeft += body.bytes;
+  }
 }
 
 /**

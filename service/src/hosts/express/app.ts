@@ -18,10 +18,10 @@ import {
   beginRequest,
   bodyCheck,
   identifyCaller,
+  JsonBodies,
   mayHaveBody,
   normalizedPath,
   pathOf,
-  readJsonBody,
   requireHostHeader,
   simplifyTargets,
 } from '../../http/request.js';
@@ -69,10 +69,13 @@ function requestHead(options: HostOptions): RequestHandler {
   };
 }
 
-const jsonBody: RequestHandler = async (req, _res, next) => {
-  if (mayHaveBody(req)) req.body = await readJsonBody(req);
-  next();
-};
+function readBodies(): RequestHandler {
+  const bodies = new JsonBodies();
+  return async (req, _res, next) => {
+    if (mayHaveBody(req)) req.body = await bodies.read(req);
+    next();
+  };
+}
 
 /**
  * The body, removed from the request: Express passes an error out of a router with `setImmediate`, and would keep the bodies
@@ -189,7 +192,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   if (inspect) app.use(inspectorMiddleware(inspect));
   const parent = sandboxes?.scopeOf ?? container;
-  app.use(containerMiddleware(parent, { onDisposeError, isEssential }), requestHead(options), jsonBody);
+  app.use(containerMiddleware(parent, { onDisposeError, isEssential }), requestHead(options), readBodies());
   const refuseUnrouted: RequestHandler = (req) => {
     throw unrouted(req.originalUrl, telemetry);
   };

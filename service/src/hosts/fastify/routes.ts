@@ -7,9 +7,9 @@ import {
   bodyCheck,
   bodyValidator,
   identifyCaller,
+  JsonBodies,
   logRequest,
   mayHaveBody,
-  readJsonBody,
   requireHostHeader,
 } from '../../http/request.js';
 import { type ErrorResponse, errorResponse, JSON_TYPE, respondToFailure } from '../../http/response.js';
@@ -45,6 +45,7 @@ function send(reply: FastifyReply, { status, headers, body }: ErrorResponse): Fa
 /** These hooks run before the handler of each request, whatever its address. */
 export function addHooks(server: FastifyInstance, options: HostOptions): void {
   const { identify, telemetry } = options;
+  const bodies = new JsonBodies();
 
   server.addHook('onRequest', (request, reply, done) => {
     const { requestId } = beginRequest(options, request.container, request.raw, reply.raw);
@@ -61,7 +62,7 @@ export function addHooks(server: FastifyInstance, options: HostOptions): void {
 
   // Bodies are read before Fastify looks at their headers: it would close the connection of each that it refuses.
   server.addHook('preParsing', (request, _reply, payload, done) => {
-    if (mayHaveBody(request.raw)) void readBody(request, (error) => done(error, payload));
+    if (mayHaveBody(request.raw)) void readBody(bodies, request, (error) => done(error, payload));
     else done(null, payload);
   });
   server.addHook('preParsing', (request, _reply, _payload, done) =>
@@ -73,9 +74,13 @@ export function addHooks(server: FastifyInstance, options: HostOptions): void {
     server.addContentTypeParser(type, (request, _payload, done) => done(null, request.body));
 }
 
-async function readBody(request: FastifyRequest, done: (error: Error | null) => void): Promise<void> {
+async function readBody(
+  bodies: JsonBodies,
+  request: FastifyRequest,
+  done: (error: Error | null) => void,
+): Promise<void> {
   try {
-    request.body = await readJsonBody(request.raw);
+    request.body = await bodies.read(request.raw);
   } catch (error) {
     return done(error as Error);
   }
