@@ -88,7 +88,7 @@ async function run(title, attack, host, database) {
 
   const longest = Math.max(0, ...visits.waits);
   const violate = (/** @type {string} */ what) => violations.push(`${title}: ${what}`);
-  if (!isAlive) violate(`the process ended, ${server.errors.at(-1) ?? ''}`);
+  if (!isAlive) violate(`the process exited, ${server.errors.at(-1) ?? ''}`);
   if (visits.failed.length > 0) violate(`beside it: ${visits.failed[0]}`);
   if (longest > LONGEST_WAIT_MS[database.kind]) violate(`another client waited ${longest.toFixed()} ms`);
   if (peakMb > MOST_RSS_MB) violate(`${peakMb.toFixed()} MB of memory`);
