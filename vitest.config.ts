@@ -33,7 +33,7 @@ function nest(version: number): { find: RegExp; replacement: string }[] {
   return [{ find: /^(@nestjs\/[^/]+|express|fastify|rxjs|reflect-metadata)$/, replacement: join(packages, '$1') }];
 }
 
-const TESTS = '{packages/*,service,examples,examples/conduit,scripts}/test/**/*';
+const TESTS = '{packages/*,service,examples,examples/{conduit,nest},scripts}/test/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.

@@ -61,7 +61,7 @@ const { name, version } = JSON.parse(
  * Each rule reads one file at a time. The command `ambit-doctor` runs the same rules and also follows imports between files.
  *
  * @example
- * ```js
+ * ```ts
  * // eslint.config.js
  * import doctor from '@ambit/doctor';
  *
