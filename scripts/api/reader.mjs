@@ -165,7 +165,7 @@ export class Reader {
       params: new Map(params),
       returns: all('returns').join(' '),
       throws: all('throws'),
-      examples: all('example'),
+      examples: examplesOf(symbol),
       deprecated: all('deprecated')[0],
     };
   }
@@ -203,6 +203,17 @@ export class Reader {
   #isOurs(node) {
     return node.getSourceFile().fileName.startsWith(`${this.#folder}/src/`);
   }
+}
+
+/**
+ * The examples as they are written: to the compiler, a decorator at the beginning of a line is a tag that ends the example.
+ * @param {ts.Symbol} symbol
+ * @returns {string[]}
+ */
+function examplesOf(symbol) {
+  const comments = (symbol.declarations ?? []).flatMap(ts.getJSDocCommentsAndTags).filter(ts.isJSDoc);
+  const texts = [...new Set(comments)].map((comment) => comment.getText().replaceAll(/^\s*\* ?/gm, ''));
+  return texts.flatMap((text) => [...text.matchAll(/@example\n(```.*?\n```)$/gms)].map(([, example = '']) => example));
 }
 
 /**

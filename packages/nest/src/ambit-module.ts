@@ -7,7 +7,6 @@ import { drain, type DrainOptions, type ScopedRequest } from '@ambit/http';
 import { checkFunctions, invalidOption, type ParentScope, type RequestOptions } from '@ambit/http/host';
 import { ConnectedRequest, type LoadOptions, RequestHost } from '@ambit/http/node';
 import {
-  type BeforeApplicationShutdown,
   type DynamicModule,
   type FactoryProvider,
   Global,
@@ -16,9 +15,6 @@ import {
   Logger,
   Module,
   type ModuleMetadata,
-  type NestModule,
-  type OnApplicationShutdown,
-  type OnModuleInit,
   type Provider,
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
@@ -74,7 +70,7 @@ const REQUEST_TAGS = ['request'];
  * class AppModule {}
  * ```
  */
-export class AmbitModule implements NestModule, OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
+export class AmbitModule {
   readonly #options: AmbitModuleOptions;
   readonly #container: ParentScope<IncomingMessage>;
   readonly #adapterHost: HttpAdapterHost;

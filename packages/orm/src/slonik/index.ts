@@ -13,7 +13,11 @@ import { beginNested, driverOn } from './driver.js';
 /** What `createPool()` of slonik takes, without what concerns connections, time limits and retries, which are the transaction's. */
 export type SlonikOptions = Pick<
   ClientConfigurationInput,
-  'captureStackTrace' | 'dangerouslyAllowForeignConnections' | 'interceptors' | 'poolName' | 'tracing' | 'typeParsers'
+  Extract<
+    // Older versions of slonik lack some of them.
+    keyof ClientConfigurationInput,
+    'captureStackTrace' | 'dangerouslyAllowForeignConnections' | 'interceptors' | 'poolName' | 'tracing' | 'typeParsers'
+  >
 >;
 
 /** The methods of slonik's pool that send queries. */
