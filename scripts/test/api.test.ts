@@ -71,7 +71,7 @@ it('finds a parameter that does not exist any more', () => {
 it('asks for a sentence about each public member, and none about a private one', () => {
   const members =
     'constructor(readonly a: number, private readonly b: number) {}\n/** @internal */ c = 1;\n#d = 2;\ne() {}';
-  expect(gaps(`/** @example a box */\nexport class Box { ${members} }`)).toEqual([
+  expect(gaps(`/**\n * @example\n * \`\`\`ts\n * box\n * \`\`\`\n */\nexport class Box { ${members} }`)).toEqual([
     'Box: summary',
     'Box.constructor: @param a',
     'Box.constructor: @param b',
@@ -93,6 +93,12 @@ export interface Options {
     /### find\n\nFinds a user\.[^]*- `id`: of the user\n[^]*- returns: the name\n- throws: RangeError[^]*find\(1\);/,
   );
   expect(page?.markdown).toMatch(/### Options[^]*Also the deleted ones[^]*Used by \[`find`\]\(\/api\/shop\.md#find\)/);
+});
+
+it('writes all of an example, also one with decorators', () => {
+  const example = '@Controller()\nclass Users {\n  @Get()\n  list() {}\n}';
+  const source = COMPLETE.replace(' * find(1);', example.replaceAll(/^/gm, ' * '));
+  expect(apiPages(workspace(source), root)[0]?.markdown).toContain(`\`\`\`ts\n${example}\n\`\`\``);
 });
 
 it('counts the values that a program can import, and no types', () => {
