@@ -171,11 +171,6 @@ export class Connection {
     return true;
   }
 
-  /** All its requests are lost. */
-  cut(): void {
-    this.#channel.destroy();
-  }
-
   readonly #lose = (): void => {
     this.#forget();
     this.#waiting = undefined;
@@ -409,16 +404,10 @@ export class ConnectedRequest {
 
   #wait(done: Done): void {
     const host = this.#host;
-    const connection = this.#connection;
     const enter = (): void => this.#enter(done);
     if (mayNotWait(this)) return enter();
-    if (!host.wait(this.active)) {
-      // Also the response that refuses it waits for those before it, and the client may send more of them than there is memory.
-      if (!host.refuse()) return connection.cut();
-      this.onFinished(() => host.endRefusal());
-      return this.#refuse(new HttpError('AMBIT_HTTP_OVERLOADED'), done);
-    }
-    this.#turn = new PendingTurn(this, connection, host, {
+    if (!host.wait(this.active)) return this.#refuse(new HttpError('AMBIT_HTTP_OVERLOADED'), done);
+    this.#turn = new PendingTurn(this, this.#connection, host, {
       take: () => void (this.#hasTurn = true),
       begin: enter,
     });

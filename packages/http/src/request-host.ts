@@ -29,9 +29,6 @@ export interface LoadOptions {
 /** A request that waits for the database holds about 15 to 30 KB. */
 const HEAP_PER_REQUEST = 65_536;
 
-/** One response that refuses a pipelined request may wait for so many requests that may. */
-const REFUSED_PER_WAITING = 4;
-
 /** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
 const UNPARSED_SHARE = 1 / 16;
 
@@ -90,7 +87,6 @@ export class RequestHost {
   readonly maxPerConnection: number;
   readonly #mostWaiting = affordableRequests();
   #waiting = 0;
-  #refused = 0;
   #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
   readonly #soon: (() => void)[] = [];
   /** When the first of them was called in this iteration of the event loop. */
@@ -160,20 +156,6 @@ export class RequestHost {
   /** @internal */
   endWait(): void {
     this.#waiting -= 1;
-  }
-
-  /**
-   * @internal Whether the response that refuses a pipelined request may wait for those before it; if so, `endRefusal()` must follow once.
-   */
-  refuse(): boolean {
-    if (this.#refused >= this.#mostWaiting / REFUSED_PER_WAITING) return false;
-    this.#refused += 1;
-    return true;
-  }
-
-  /** @internal */
-  endRefusal(): void {
-    this.#refused -= 1;
   }
 
   /**

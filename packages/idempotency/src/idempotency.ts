@@ -8,7 +8,7 @@ import {
   transactionOf,
   type Work,
 } from '@ambit/transaction';
-import { checkFunction, onDispose, runScript } from '@ambit/transaction/extension';
+import { checkFunction, deferOn, runScript } from '@ambit/transaction/extension';
 import { IdempotencyError } from './error.js';
 import { Expiry } from './expiry.js';
 import { type IdempotentRequest, readKey, type StoredKey } from './key.js';
@@ -169,7 +169,7 @@ export class LockedRequest {
           if (!stored) return doWork().then(asResponse);
           // It is that of `inner`, whichever of several databases this is.
           const transaction = transactionOf(inner, options) as Transaction;
-          onDispose(transaction.scope, () => this.#complete(transaction, stored));
+          deferOn(transaction.scope, () => this.#complete(transaction, stored));
           isAttached = true;
           return this.#respondIn(transaction, stored, doWork);
         },
@@ -324,7 +324,7 @@ export class Idempotency {
   lock(scope: IContainer, request: IdempotentRequest): LockedRequest {
     const locked = this.#lock(scope, request);
     try {
-      onDispose(scope, () => locked.release());
+      deferOn(scope, () => locked.release());
       return locked;
     } catch (error) {
       // The scope is disposed already, and would never release it.

@@ -21,7 +21,7 @@ export { firstWords, isTransactionControl } from '../sql/control-statements.js';
 export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';
 export { PositionalTexts } from '../sql/positional.js';
 export { type SqliteEngine, type SqliteEngineStatement, sqlitePoolOver } from '../sqlite/engine.js';
-export { onDispose } from '../transaction/scope-disposal.js';
+export { deferOn } from '../transaction/scope-disposal.js';
 export type { CallbackKind } from '../transaction/callbacks.js';
 export type { Savepoint } from '../transaction/savepoint.js';
 

@@ -50,15 +50,15 @@ function replaceDispose(scope: IContainer): Set<Callback> {
  * @example
  * ```ts
  * import type { IContainer } from '@ambit/container';
- * import { onDispose } from '@ambit/transaction/extension';
+ * import { deferOn } from '@ambit/transaction/extension';
  *
  * function lockUntilDisposed(scope: IContainer, keys: Set<string>, key: string): void {
- *   onDispose(scope, () => void keys.delete(key));
+ *   deferOn(scope, () => void keys.delete(key));
  *   keys.add(key);
  * }
  * ```
  */
-export function onDispose(scope: IContainer, fn: () => Promise<void> | undefined): void {
+export function deferOn(scope: IContainer, fn: () => Promise<void> | undefined): void {
   if (scope.defer) scope.defer(fn);
   else beforeDispose(scope, fn);
 }
@@ -77,7 +77,7 @@ function watch(scope: IContainer): Set<Promise<void>> {
     for (const work of all) await work;
   };
   try {
-    onDispose(scope, finish);
+    deferOn(scope, finish);
   } catch {
     // It is disposed already, and nothing can make it wait.
   }
