@@ -101,7 +101,7 @@ export default defineConfig({
       ...[10, 11].map((version) => ({
         extends: true as const,
         resolve: { alias: nest(version) },
-        test: { name: `Nest ${version}`, include: ON_NEST },
+        test: { name: `Nest ${version}`, include: ON_NEST, env: { OLDER_NEST: String(version) } },
       })),
     ],
   },
