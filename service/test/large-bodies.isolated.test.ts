@@ -9,16 +9,17 @@ const list = (item: string): string => `[${`${item},`.repeat(MB / 4 - 1)}${item}
 /** A quarter of the heap's limit, of which 128 MB are for objects that have survived. */
 const MOST_INCOMPLETE = 48;
 const TRY_AGAIN = { error: 'Service Unavailable: try again in a moment' };
+const LONG_TEXT = `{"name":"\\u0436${'x'.repeat(MB - 60)}"}`;
 const TOO_DEEP = 'The body must not be nested deeper than 32 levels';
 const TOO_MANY = 'The body must not have more than 10000 values';
 
-/** The parser would make 20 to 30 MiB of each of the first four, and 2 MiB of the last. */
+/** The parser would make 20 to 30 MiB of each of the first four, and 2 MiB of the last. Together they are less than may be incomplete. */
 const BODIES: readonly (readonly [what: string, count: number, body: string, error: string | RegExp])[] = [
   ['open lists', 30, '['.repeat(MB), TOO_DEEP],
   ['nested lists', 30, '['.repeat(MB / 2) + ']'.repeat(MB / 2), TOO_DEEP],
   ['empty lists', 30, list('[]'), TOO_MANY],
   ['empty objects', 30, list('{}'), TOO_MANY],
-  ['long text', 150, `{"name":"\\u0436${'x'.repeat(MB - 60)}"}`, /must not have more than 200 characters$/],
+  ['long text', 30, LONG_TEXT, /must not have more than 200 characters$/],
 ];
 
 describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
@@ -47,6 +48,20 @@ describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
       expect(JSON.parse(text)).toEqual({ error: expect.stringMatching(error) });
       client.leave();
     }
+    const client = await service.client();
+    expect((await client.request({ path: '/health/ready' })).status).toBe(200);
+    client.leave();
+  });
+
+  test('of 150 long texts of 1 MiB at once each is refused, for its content or because it does not fit', async () => {
+    const clients = await Promise.all(Array.from({ length: 150 }, () => service.client()));
+    for (const client of clients) client.write(postUser(LONG_TEXT));
+    const responses = await Promise.all(clients.map((client) => client.response()));
+    const ofStatus = (wanted: number): typeof responses => responses.filter(({ status }) => status === wanted);
+    expect(ofStatus(400).length).toBeGreaterThanOrEqual(30);
+    expect(ofStatus(400).length + ofStatus(503).length).toBe(150);
+    for (const { text } of ofStatus(503)) expect(JSON.parse(text)).toEqual(TRY_AGAIN);
+    for (const client of clients) client.leave();
     const client = await service.client();
     expect((await client.request({ path: '/health/ready' })).status).toBe(200);
     client.leave();
