@@ -16,7 +16,10 @@ import { startServer, stopServer } from './support/server.mjs';
 import { setStock } from './support/stored.mjs';
 
 const MOST_RSS_MB = 350;
+/** Where one client tries to keep the others waiting; beside many clients, each waits for those that came before it. */
 const LONGEST_WAIT_MS = { postgres: 250, sqlite: 500 };
+const FLOOD = 'pipelined orders';
+const SERVED_WITHIN_MS = 3000;
 const USERS = 100;
 const BETWEEN_MS = 10;
 /** What SIGTERM may take beyond the service's own limit. */
@@ -90,7 +93,8 @@ async function run(title, attack, host, database) {
   const violate = (/** @type {string} */ what) => violations.push(`${title}: ${what}`);
   if (!isAlive) violate(`the process exited, ${server.errors.at(-1) ?? ''}`);
   if (visits.failed.length > 0) violate(`beside it: ${visits.failed[0]}`);
-  if (longest > LONGEST_WAIT_MS[database.kind]) violate(`another client waited ${longest.toFixed()} ms`);
+  const longestAllowed = attack === FLOOD ? LONGEST_WAIT_MS[database.kind] : SERVED_WITHIN_MS;
+  if (longest > longestAllowed) violate(`another client waited ${longest.toFixed()} ms`);
   if (peakMb > MOST_RSS_MB) violate(`${peakMb.toFixed()} MB of memory`);
   if (isAlive && stopped.code !== 0) violate(`exit code ${stopped.code ?? stopped.signal}`);
   if (stopped.ms > SHUTDOWN_MS + SLACK_MS) violate(`exit after ${stopped.ms.toFixed()} ms`);

@@ -11,8 +11,7 @@ export interface SocketLimits {
    */
   readonly maxRequests?: number;
   /**
-   * On Node, how many requests of one connection may be in progress; further ones that the client pipelines wait. Default
-   * 100.
+   * On Node, how many requests of one connection may be in progress; further ones that the client pipelines wait. Default 10.
    */
   readonly maxRequestsPerConnection?: number;
 }

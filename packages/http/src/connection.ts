@@ -27,6 +27,7 @@ export class Connection {
   readonly #channel: Channel;
   readonly #isHttp2: boolean;
   #isFinishing = false;
+  #length = 0;
   #inProgress = 0;
   /** Pipelined requests that have not begun; made for the first of them. */
   #waiting: (() => void)[] | undefined = undefined;
@@ -81,6 +82,7 @@ export class Connection {
     request.older = this.newest;
     if (this.newest) this.newest.newer = request;
     this.newest = request;
+    this.#length += 1;
   }
 
   remove(request: ConnectedRequest): void {
@@ -89,6 +91,8 @@ export class Connection {
     if (newer) newer.older = older;
     else this.newest = older;
     request.older = request.newer = undefined;
+    this.#length -= 1;
+    this.#parseOn();
     // The channel of an injected request never closes, so its connection would be kept forever.
     // Another stream that is a connection has a parser, which must get nothing more when it closes.
     if (!this.newest && !this.#isHttp2 && !this.#input && !(this.#channel instanceof Socket)) this.#forget();
@@ -106,8 +110,15 @@ export class Connection {
     (this.#waiting ??= []).push(begin);
     this.#host = host;
     this.#scheduleTurn();
-    // Not while a chunk is being parsed, which may contain CONNECT or garbage at its end.
-    if (this.#isOverLimit && !this.#input) process.nextTick(this.#holdInput);
+    this.limitInput(host);
+  }
+
+  /** Stops the parser behind this request where too many wait, or are refused and cannot leave yet. */
+  limitInput(host: RequestHost): void {
+    const socket = this.#channel as Socket;
+    if (this.#input || this.#behind <= host.maxAhead || !this.isAlive || !speaksHttp(socket)) return;
+    this.#host = host;
+    this.#input = new UnparsedInput(socket, host, () => this.#behind > host.maxAhead);
   }
 
   /** The one that waits with `begin` gets the next turn, as no other response can leave before its own. */
@@ -120,7 +131,7 @@ export class Connection {
   passTurn(): void {
     this.#inProgress -= 1;
     this.#scheduleTurn();
-    this.#input?.parseOn();
+    this.#parseOn();
   }
 
   /** Whether all turns are taken, so that a request that waits begins only when another one has finished. */
@@ -142,18 +153,18 @@ export class Connection {
     this.#inProgress += 1;
     begin();
     this.#scheduleTurn();
-    this.#input?.parseOn();
+    this.#parseOn();
   };
 
-  get #isOverLimit(): boolean {
-    return this.#inProgress + (this.#waiting?.length ?? 0) > (this.#host?.maxPerConnection ?? Infinity);
+  /** How many are not in progress: they wait, or are refused and cannot leave yet. */
+  get #behind(): number {
+    return this.#length - this.#inProgress;
   }
 
-  readonly #holdInput = (): void => {
-    const socket = this.#channel as Socket;
-    if (this.#input || !this.#host || !this.#isOverLimit || !this.isAlive || !speaksHttp(socket)) return;
-    this.#input = new UnparsedInput(socket, this.#host, () => this.#isOverLimit);
-  };
+  /** Some at a time, as it takes a while to stop and to go on. */
+  #parseOn(): void {
+    if (this.#input && this.#behind <= (this.#host?.maxAhead ?? 0) / 2) this.#input.parseOn();
+  }
 
   /** Whether it has complete requests to respond to: it is closed behind them, and others are lost. */
   finish(): boolean {
@@ -406,7 +417,10 @@ export class ConnectedRequest {
     const host = this.#host;
     const enter = (): void => this.#enter(done);
     if (mayNotWait(this)) return enter();
-    if (!host.wait(this.active)) return this.#refuse(new HttpError('AMBIT_HTTP_OVERLOADED'), done);
+    if (!host.wait(this.active)) {
+      this.#connection.limitInput(host);
+      return this.#refuse(new HttpError('AMBIT_HTTP_OVERLOADED'), done);
+    }
     this.#turn = new PendingTurn(this, this.#connection, host, {
       take: () => void (this.#hasTurn = true),
       begin: enter,

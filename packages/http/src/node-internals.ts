@@ -12,7 +12,9 @@ import type { ResponseGate } from './response-gate.js';
  * 20, 22, 24 and 26. Nothing public does the same:
  * - `socket.server`: the server that accepted it. Node sets it on every socket that it serves HTTP on.
  * - `socket.parser`: set on sockets that speak HTTP/1. Its `incoming` is the request that came last, until its response
- *   has finished.
+ *   has finished. Its `onIncoming(req)` is called with each head; where that returns 21, the parser stops behind the head, in the midst of
+ *   its bytes, and `execute(bytes)` returns an error `HPE_PAUSED` with their number so far. While it reads from the network by itself, the
+ *   function at `[kOnExecute]` gets that error, and `getCurrentBuffer()` returns the bytes. After `resume()` it takes more.
  * - `socket._handle`: Node stops it while its parser reads from it directly, and when a listener for `data` takes
  *   over it stays stopped, whatever `reading` says.
  * - `socket._httpMessage`: the response that is being sent, or is the next to be sent. Its `_headerSent`: the head has been
@@ -24,10 +26,20 @@ import type { ResponseGate } from './response-gate.js';
  *   client waits for the rest of it until the connection closes.
  */
 interface ServedSocket extends Socket {
-  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
+  readonly parser?: Parser | null;
   readonly server?: Server;
   readonly _httpMessage?: (ServerResponse & { readonly _headerSent?: boolean }) | null;
   readonly _handle?: { reading?: boolean; readStart(): number } | null;
+}
+
+interface Parser {
+  readonly constructor: { readonly kOnExecute: number };
+  readonly incoming?: IncomingMessage | null;
+  onIncoming: (req: IncomingMessage, shouldKeepAlive: boolean) => number;
+  execute(bytes: Buffer): unknown;
+  getCurrentBuffer(): Buffer;
+  resume(): void;
+  [kOnExecute: number]: (result: unknown) => void;
 }
 
 export const CONNECTION = Symbol('ambit.connection');
@@ -190,51 +202,52 @@ const MOST_UNPARSED = 2_097_152;
 type DataListener = (chunk: Buffer) => void;
 
 /**
- * Stands between a socket and Node's parser, from the moment a client has pipelined more requests than may be in progress.
+ * Stands between a socket and Node's parser, from the moment a client has pipelined more requests than may wait.
  *
- * The socket is read all the time, because Node does not notice otherwise that a client leaves. The parser gets the bytes later: when no
- * request waits for its turn, and when Node has not called `pause()` on the socket, as it does while too many bytes of responses or
+ * The socket is read all the time, because Node does not notice otherwise that a client leaves. The parser gets the bytes later: when
+ * few requests wait for their turn, and when Node has not called `pause()` on the socket, as it does while too many bytes of responses or
  * of a body wait for their reader. Node asserts that no data comes until it calls `resume()` itself. So both methods of this socket are
  * replaced: they hold back the parser instead of the network. What is kept is limited: a client cannot fill our memory.
+ *
+ * A chunk of 64 KB may hold 2,000 requests, so the parser is stopped in the midst of one, too.
  */
 export class UnparsedInput {
   readonly #socket: Socket;
+  readonly #parser: Parser;
   readonly #host: RequestHost;
   readonly #isHeld: () => boolean;
-  readonly #parser: DataListener | undefined;
+  /** Node's own, of the socket; undefined as long as the parser reads from the network by itself. */
+  #listener: DataListener | undefined = undefined;
   #kept: Buffer[] = [];
   #keptBytes = 0;
   /** Node has called `pause()`. */
-  #isPaused: boolean;
+  #isPaused = false;
   /** No more is read from the network. */
   #isFull = false;
   #isScheduled = false;
 
   /**
+   * May be made while a chunk is being parsed.
+   *
    * @param socket - speaks HTTP/1
    * @param host - limits what is kept on all connections together, and shares out the time for parsing it
    * @param isHeld - whether the parser may get nothing now; call `parseOn()` when that may have changed
    */
   constructor(socket: Socket, host: RequestHost, isHeld: () => boolean) {
+    const parser = (socket as ServedSocket).parser as Parser;
     this.#socket = socket;
+    this.#parser = parser;
     this.#host = host;
     this.#isHeld = isHeld;
-    this.#isPaused = socket.isPaused();
-    // Node's own is the first. Those of the application see the bytes when they come.
-    [this.#parser] = socket.listeners('data') as DataListener[];
-    socket.on('data', this.#receive);
-    if (this.#parser) socket.off('data', this.#parser);
-    socket.pause = () => {
-      this.#isPaused = true;
-      return socket;
+    const { onIncoming } = parser;
+    const { kOnExecute } = parser.constructor;
+    const onExecute = parser[kOnExecute] as Parser[number];
+    parser.onIncoming = (req, shouldKeepAlive) => {
+      const special = onIncoming(req, shouldKeepAlive);
+      return special === 0 && (socket.isPaused() || this.#isPaused || isHeld()) ? STOP : special;
     };
-    socket.resume = () => {
-      this.#isPaused = false;
-      this.parseOn();
-      return this.#read();
-    };
-    this.#read();
-    readOn(socket);
+    parser[kOnExecute] = (result) => onExecute(isStop(result) ? this.#stop(result, parser.getCurrentBuffer()) : result);
+    process.nextTick(this.#takeOver);
   }
 
   /** Gives the parser what is kept, a chunk at a time, as soon as it may get it. */
@@ -263,8 +276,31 @@ export class UnparsedInput {
   }
 
   get #mayParse(): boolean {
-    return !this.#isPaused && !this.#isHeld();
+    return this.#listener !== undefined && !this.#isPaused && !this.#isHeld();
   }
+
+  /** From now on all data comes to us first. */
+  readonly #takeOver = (): void => {
+    const socket = this.#socket;
+    if (socket.destroyed || !speaksHttp(socket)) return;
+    this.#isPaused = socket.isPaused();
+    // Node's own is the first. Those of the application see the bytes when they come.
+    [this.#listener] = socket.listeners('data') as DataListener[];
+    socket.on('data', this.#receive);
+    if (this.#listener) socket.off('data', this.#listener);
+    socket.pause = () => {
+      this.#isPaused = true;
+      return socket;
+    };
+    socket.resume = () => {
+      this.#isPaused = false;
+      this.parseOn();
+      return this.#read();
+    };
+    this.#read();
+    readOn(socket);
+    this.parseOn();
+  };
 
   readonly #receive = (chunk: Buffer): void => {
     if (this.#kept.length === 0 && this.#mayParse) return this.#parse(chunk);
@@ -291,13 +327,46 @@ export class UnparsedInput {
   };
 
   #parse(chunk: Buffer): void {
-    this.#parser?.call(this.#socket, chunk);
+    const parser = this.#parser;
+    const execute = (bytes: Buffer): unknown => {
+      // The method of all parsers: this one may be at another socket by the end of this chunk.
+      Reflect.deleteProperty(parser, 'execute');
+      const result = parser.execute(bytes);
+      return isStop(result) ? this.#stop(result, bytes) : result;
+    };
+    parser.execute = execute;
+    this.#listener?.call(this.#socket, chunk);
     if (!speaksHttp(this.#socket)) this.leave();
+  }
+
+  /** Keeps what the parser did not get to, and returns what it returns where there was no more. */
+  #stop({ bytesParsed }: Stop, bytes: Buffer): number {
+    const rest = bytes.subarray(bytesParsed);
+    this.#parser.resume();
+    // Completes a request without a body.
+    this.#parser.execute(bytes.subarray(0, 0));
+    if (rest.length > 0) {
+      this.#kept.unshift(rest);
+      this.#keptBytes += rest.length;
+      this.#host.keep(rest.length);
+    }
+    return bytesParsed;
   }
 
   #read(): Socket {
     return this.#isFull ? this.#socket : Socket.prototype.resume.call(this.#socket);
   }
+}
+
+/** To Node's parser this result of `onIncoming` is an error, behind which it can go on. */
+const STOP = 21;
+
+interface Stop extends Error {
+  readonly bytesParsed: number;
+}
+
+function isStop(result: unknown): result is Stop {
+  return result instanceof Error && 'code' in result && result.code === 'HPE_PAUSED';
 }
 
 type Method = (...args: unknown[]) => unknown;

@@ -19,7 +19,7 @@ export interface LoadOptions {
   readonly maxRequests?: number;
   /**
    * How many requests of one connection may be in progress. Further ones that the client pipelines wait and do not count
-   * as in progress; what the client sends meanwhile is not parsed until they have begun. Default 100.
+   * as in progress; what comes behind 16 that wait is not parsed until some of them have begun. Default 10.
    */
   readonly maxRequestsPerConnection?: number;
   /** Requests that are never refused, such as the liveness probe. Default: none. */
@@ -31,6 +31,9 @@ const HEAP_PER_REQUEST = 65_536;
 
 /** How much of the heap's limit the bytes may take that clients have sent and that are not parsed yet. */
 const UNPARSED_SHARE = 1 / 16;
+
+/** So many that one is always ready, and that a server which closes responds to what a client may well have sent before. */
+const MOST_AHEAD = 16;
 
 /** How long pipelined requests may keep the event loop busy before everybody else has a turn. */
 const SLICE_MS = 10;
@@ -85,7 +88,7 @@ export class RequestHost {
   readonly framework: FrameworkOptions;
   /** @internal */
   readonly maxPerConnection: number;
-  readonly #mostWaiting = affordableRequests();
+  readonly #mostWaiting = affordableRequests() / 4;
   #waiting = 0;
   #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
   readonly #soon: (() => void)[] = [];
@@ -103,7 +106,7 @@ export class RequestHost {
     scopes: RequestScopes<never, never>,
     options: FrameworkOptions & Pick<LoadOptions, 'maxRequestsPerConnection'> = {},
   ) {
-    const { maxRequestsPerConnection = 100 } = options;
+    const { maxRequestsPerConnection = 10 } = options;
     checkCount('maxRequestsPerConnection', maxRequestsPerConnection);
     this.scopes = scopes;
     this.framework = options;
@@ -114,7 +117,7 @@ export class RequestHost {
    * Checks the options when the application starts.
    *
    * @param parent - the application container, or a function of the request that returns the scope above the request's
-   * @param options - those of the application, and what the framework adds. Default: as many requests as the heap has room for, and 100 per
+   * @param options - those of the application, and what the framework adds. Default: as many requests as the heap has room for, and 10 per
    *   connection
    * @param caller - what the errors of invalid options name, such as `middleware()`
    * @returns the host
@@ -151,6 +154,11 @@ export class RequestHost {
     if (this.#waiting >= this.#mostWaiting && !this.scopes.isEssential(request as never)) return false;
     this.#waiting += 1;
     return true;
+  }
+
+  /** @internal How many requests of a connection are parsed that are not in progress. */
+  get maxAhead(): number {
+    return this.#waiting < this.#mostWaiting ? MOST_AHEAD : 0;
   }
 
   /** @internal */

@@ -28,8 +28,8 @@ export const ATTACKS = {
   'deep bodies': { count: 100, bytes: () => head(MB) + '['.repeat(MB) },
   'pipelined orders': { count: 10, bytes: () => orders(4000) },
   'pipelined lists, not read': {
-    count: 100,
-    bytes: () => 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200),
+    count: 1000,
+    bytes: () => 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2000),
     reads: false,
   },
   'pipelined bodies': { count: 20, bytes: () => (head(MB / 2) + `"${'x'.repeat(MB / 2 - 2)}"`).repeat(16) },

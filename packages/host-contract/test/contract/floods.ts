@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
 import { HttpError } from '@ambit/http/host';
 import { describe, expect } from 'vitest';
 import { Pause, requestText } from '../../src/index.js';
@@ -57,6 +59,30 @@ export function floodContract(test: StageTest): void {
       expect(stage.scopes.open).toHaveLength(4);
       work.letGo();
       for (let id = 0; id < 200; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
+    });
+
+    test('few more than maxRequestsPerConnection are parsed, though one chunk holds hundreds', async ({ stage }) => {
+      let parsed = 0;
+      const count = (message: unknown): void => {
+        const { request } = message as { readonly request: IncomingMessage };
+        if (request.headers['x-flood']) parsed += 1;
+      };
+      subscribe('http.server.request.start', count);
+      try {
+        const work = new Pause();
+        const running = await serveCounting(stage, { maxRequestsPerConnection: 2 }, work.here);
+        const client = await stage.client();
+        client.send(...Array.from({ length: 300 }, (_, id) => ({ ...post(id), headers: { 'x-flood': 'yes' } })));
+        await stage.happenings.until(() => running.now === 2, '2 are in progress');
+        await stage.get('/live');
+        expect(parsed).toBeGreaterThan(2);
+        expect(parsed).toBeLessThan(25);
+        work.letGo();
+        for (let id = 0; id < 300; id += 1) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
+        expect(parsed).toBe(300);
+      } finally {
+        unsubscribe('http.server.request.start', count);
+      }
     });
 
     test('none that waits is begun when the client disconnects first', async ({ stage }) => {

@@ -37,7 +37,7 @@ export function hangingDisposerContract(test: StageTest): void {
           await stage.insertOrder(call);
           throw new Error('the reason');
         },
-        { transaction: { endTimeoutMs: 20 } },
+        { transaction: { endTimeoutMs: 400 } },
       );
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'the reason' }]);

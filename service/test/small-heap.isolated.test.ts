@@ -1,3 +1,4 @@
+import { requestText } from '@ambit/host-contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { postUser } from './odd-requests/request.js';
@@ -48,9 +49,7 @@ describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
       expect(JSON.parse(text)).toEqual({ error: expect.stringMatching(error) });
       client.leave();
     }
-    const client = await service.client();
-    expect((await client.request({ path: '/health/ready' })).status).toBe(200);
-    client.leave();
+    expect(await isReady()).toBe(true);
   });
 
   test('of 150 long texts of 1 MiB at once each is refused, for its content or because it does not fit', async () => {
@@ -62,9 +61,7 @@ describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
     expect(ofStatus(400).length + ofStatus(503).length).toBe(150);
     for (const { text } of ofStatus(503)) expect(JSON.parse(text)).toEqual(TRY_AGAIN);
     for (const client of clients) client.leave();
-    const client = await service.client();
-    expect((await client.request({ path: '/health/ready' })).status).toBe(200);
-    client.leave();
+    expect(await isReady()).toBe(true);
   });
 
   test('of 100 uploads of 1 MiB that stall, so many are refused that the others fit, and small ones are not', async () => {
@@ -89,4 +86,33 @@ describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
     expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(30);
     for (const upload of uploads) upload.leave();
   });
+
+  test('200 clients that pipeline 2,000 lists each and read nothing leave room for others', async () => {
+    const first = await service.client();
+    for (let index = 0; index < 100; index += 1) {
+      first.send({
+        method: 'POST',
+        path: '/api/users',
+        body: { name: 'x'.repeat(150), email: `user${index}@example.org` },
+      });
+      expect((await first.response()).status).toBe(201);
+    }
+    first.leave();
+    const lists = requestText({ path: '/api/users' }).repeat(2000);
+    const clients = await Promise.all(Array.from({ length: 200 }, () => service.client()));
+    for (const client of clients) {
+      client.stopReading();
+      client.write(lists);
+    }
+    await expect.poll(async () => await isReady(), { timeout: 20_000 }).toBe(true);
+    for (const client of clients) client.reset();
+    expect(await isReady()).toBe(true);
+  });
+
+  async function isReady(): Promise<boolean> {
+    const client = await service.client();
+    const { status } = await client.request({ path: '/health/ready' });
+    client.leave();
+    return status === 200;
+  }
 });
