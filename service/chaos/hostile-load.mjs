@@ -20,7 +20,7 @@ const MOST_RSS_MB = 350;
 const LONGEST_WAIT_MS = { postgres: 250, sqlite: 500 };
 const FLOOD = 'pipelined orders';
 const SERVED_WITHIN_MS = 3000;
-const USERS = 100;
+const USERS = 1000;
 const BETWEEN_MS = 10;
 /** What SIGTERM may take beyond the service's own limit. */
 const SLACK_MS = 2000;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Happenings, RawClient, refused } from '../src/index.js';
 
 interface Message {
-  readonly event: 'listening' | 'working' | 'disposed';
+  readonly event: 'listening' | 'working' | 'closed' | 'disposed';
   readonly port?: number;
 }
 
@@ -34,7 +34,7 @@ describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %
     await using pool = createSqlitePool({ path });
     await pool.query('CREATE TABLE orders (id TEXT PRIMARY KEY)');
     messages = [];
-    child = fork(new URL('support/main.mjs', import.meta.url), [host, path]);
+    child = fork(new URL('support/main.mjs', import.meta.url), [host, path], { execArgv: ['--max-old-space-size=64'] });
     child.on('message', (message) => {
       messages.push(message as Message);
       happenings.tell();
@@ -64,6 +64,18 @@ describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %
     expect(await exit).toEqual([0, null]);
     expect(messages.at(-1)).toEqual({ event: 'disposed' });
     expect(await stored()).toEqual(['first', 'second']);
+  });
+
+  test('cuts those of many clients that have the most to read, and do not, before they use up its memory', async () => {
+    const clients = await Promise.all(Array.from({ length: 60 }, () => RawClient.connect(port)));
+    for (const client of clients) {
+      client.stopReading();
+      client.send(...Array.from({ length: 10 }, () => ({ path: '/large' })));
+    }
+    await hears('closed');
+    const client = await RawClient.connect(port);
+    expect((await client.request({ path: '/large' })).status).toBe(200);
+    for (const other of clients) other.reset();
   });
 
   test('killed without a warning has stored what it acknowledged, and nothing else', async () => {

@@ -61,6 +61,17 @@ export class Connection {
     return !channel.closed && !(this.#isHttp2 && channel.destroyed);
   }
 
+  /** Of its responses, what its client has not taken. */
+  get unreadBytes(): number {
+    let bytes = 0;
+    for (const { res } of this) bytes += res.writableLength;
+    return bytes;
+  }
+
+  cut(): void {
+    this.#channel.destroy();
+  }
+
   /** It speaks another protocol from now on. */
   leaveHttp(): void {
     this.#input?.leave();
@@ -108,7 +119,7 @@ export class Connection {
   /** Calls `begin` when it is its turn, unless the connection closes before; `passTurn()` must follow. */
   waitForTurn(host: RequestHost, begin: () => void): void {
     (this.#waiting ??= []).push(begin);
-    this.#host = host;
+    this.#host ??= host;
     this.#scheduleTurn();
     this.limitInput(host);
   }
@@ -117,7 +128,7 @@ export class Connection {
   limitInput(host: RequestHost): void {
     const socket = this.#channel as Socket;
     if (this.#input || this.#behind <= host.maxAhead || !this.isAlive || !speaksHttp(socket)) return;
-    this.#host = host;
+    this.#host ??= host;
     this.#input = new UnparsedInput(socket, host, () => this.#behind > host.maxAhead);
   }
 
@@ -130,26 +141,33 @@ export class Connection {
 
   passTurn(): void {
     this.#inProgress -= 1;
+    if (this.#inProgress > 0) this.#host?.releaseTurn();
     this.#scheduleTurn();
     this.#parseOn();
   }
 
   /** Whether all turns are taken, so that a request that waits begins only when another one has finished. */
   get isFull(): boolean {
-    return this.#inProgress >= (this.#host?.maxPerConnection ?? Infinity);
+    const host = this.#host;
+    if (!host || this.#inProgress === 0) return false;
+    return this.#inProgress >= host.maxPerConnection || host.isFull;
   }
 
   /** One at a time for each connection: the requests of other connections, and whatever else happens, come in between. */
-  #scheduleTurn(): void {
-    if (this.#isTurnScheduled || !this.#waiting?.length || this.isFull) return;
-    this.#isTurnScheduled = true;
-    this.#host?.soon(this.#giveTurn);
-  }
+  readonly #scheduleTurn = (): void => {
+    const host = this.#host;
+    if (!host || this.#isTurnScheduled || !this.#waiting?.length) return;
+    if (!this.isFull) {
+      this.#isTurnScheduled = true;
+      host.soon(this.#giveTurn);
+    } else if (this.#inProgress < host.maxPerConnection) host.onTurn(this.#scheduleTurn);
+  };
 
   readonly #giveTurn = (): void => {
     this.#isTurnScheduled = false;
     const begin = this.isFull ? undefined : this.#waiting?.shift();
-    if (!begin) return;
+    if (!begin) return this.#scheduleTurn();
+    if (this.#inProgress > 0) this.#host?.takeTurn();
     this.#inProgress += 1;
     begin();
     this.#scheduleTurn();
@@ -185,6 +203,7 @@ export class Connection {
   readonly #lose = (): void => {
     this.#forget();
     this.#waiting = undefined;
+    this.#host?.forget(this.#scheduleTurn);
     this.#input?.drop();
     while (this.newest) this.newest.lose();
   };
@@ -196,6 +215,9 @@ export class Connection {
     this.connections?.delete(this);
   }
 }
+
+/** Their responses have room, whatever they are. */
+const FEW_REQUESTS = 20;
 
 interface TurnListener {
   /** Called when the request counts as one that is in progress on its connection; `passTurn()` must follow. */
@@ -428,6 +450,7 @@ export class ConnectedRequest {
   }
 
   #enter(done: Done): void {
+    if (this.#host.scopes.openRequests > FEW_REQUESTS) this.#connection.connections?.limitUnread();
     try {
       this.#host.scopes.admit(this.active);
     } catch (error) {

@@ -35,6 +35,9 @@ const UNPARSED_SHARE = 1 / 16;
 /** So many that one is always ready, and that a server which closes responds to what a client may well have sent before. */
 const MOST_AHEAD = 16;
 
+/** Beyond the first of each connection: so many that they keep a database's pool busy, and that others do not stand behind hundreds. */
+const MOST_PIPELINED = 32;
+
 /** How long pipelined requests may keep the event loop busy before everybody else has a turn. */
 const SLICE_MS = 10;
 
@@ -90,6 +93,9 @@ export class RequestHost {
   readonly maxPerConnection: number;
   readonly #mostWaiting = affordableRequests() / 4;
   #waiting = 0;
+  #pipelined = 0;
+  /** Of connections that wait until fewer pipelined requests are in progress: the functions that schedule their turns. */
+  readonly #waitingForTurn = new Set<() => void>();
   #unparsedLeft = getHeapStatistics().heap_size_limit * UNPARSED_SHARE;
   readonly #soon: (() => void)[] = [];
   /** When the first of them was called in this iteration of the event loop. */
@@ -159,6 +165,35 @@ export class RequestHost {
   /** @internal How many requests of a connection are parsed that are not in progress. */
   get maxAhead(): number {
     return this.#waiting < this.#mostWaiting ? MOST_AHEAD : 0;
+  }
+
+  /** @internal Whether so many pipelined requests are in progress that no further one begins beside another of its connection. */
+  get isFull(): boolean {
+    return this.#pipelined >= MOST_PIPELINED;
+  }
+
+  /** @internal Calls `schedule` once, when fewer pipelined requests are in progress. First come, first served. */
+  onTurn(schedule: () => void): void {
+    this.#waitingForTurn.add(schedule);
+  }
+
+  /** @internal A pipelined request begins beside others of its connection; `releaseTurn()` must follow once. */
+  takeTurn(): void {
+    this.#pipelined += 1;
+  }
+
+  /** @internal */
+  releaseTurn(): void {
+    this.#pipelined -= 1;
+    const [schedule] = this.#waitingForTurn;
+    if (!schedule) return;
+    this.#waitingForTurn.delete(schedule);
+    schedule();
+  }
+
+  /** @internal The connection has closed. */
+  forget(schedule: () => void): void {
+    this.#waitingForTurn.delete(schedule);
   }
 
   /** @internal */

@@ -2,6 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { constants, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import { getHeapStatistics } from 'node:v8';
 import type { ConnectedRequest, Connection } from './connection.js';
 import {
   type Channel,
@@ -20,6 +21,10 @@ const CONNECTIONS = Symbol('ambit.connections');
 
 /** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
 const REAP_EVERY_MS = 250;
+
+/** How much of the heap's limit responses may take that their clients do not read. */
+const UNREAD_SHARE = 1 / 4;
+const LOOK_FOR_UNREAD_EVERY_MS = 10;
 
 interface ServerWithConnections extends Server {
   [CONNECTIONS]?: ServerConnections;
@@ -56,6 +61,8 @@ export class ServerConnections {
   #keepIdleMs = 0;
   /** A request has come to us. */
   #isServing = false;
+  readonly #mostUnread = getHeapStatistics().heap_size_limit * UNREAD_SHARE;
+  #looksForUnreadAt = 0;
 
   static readonly #acceptedByAnyServer = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
@@ -174,6 +181,21 @@ export class ServerConnections {
     this.#server.closeAllConnections?.();
     for (const session of this.#sessions) session.destroy();
     for (const socket of this.#accepted) socket.destroy();
+  }
+
+  /** @internal Closes the connections with the most unread bytes of responses where all together have too many. */
+  limitUnread(): void {
+    const now = performance.now();
+    if (now < this.#looksForUnreadAt) return;
+    this.#looksForUnreadAt = now + LOOK_FOR_UNREAD_EVERY_MS;
+    const unread = Array.from(this.#connections, (connection) => ({ connection, bytes: connection.unreadBytes }));
+    let total = unread.reduce((sum, { bytes }) => sum + bytes, 0);
+    if (total <= this.#mostUnread) return;
+    for (const { connection, bytes } of unread.toSorted((one, other) => other.bytes - one.bytes)) {
+      connection.cut();
+      total -= bytes;
+      if (total <= this.#mostUnread / 2) return;
+    }
   }
 
   /** Resolves when every request that is active now has finished. */

@@ -32,6 +32,11 @@ export const ATTACKS = {
     bytes: () => 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2000),
     reads: false,
   },
+  'long lists, not read': {
+    count: 500,
+    bytes: () => 'GET /api/users?limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(40),
+    reads: false,
+  },
   'pipelined bodies': { count: 20, bytes: () => (head(MB / 2) + `"${'x'.repeat(MB / 2 - 2)}"`).repeat(16) },
   'idle connections': { count: 10_000, bytes: () => '' },
   'unfinished heads': {

@@ -85,6 +85,23 @@ export function floodContract(test: StageTest): void {
       }
     });
 
+    test('32 of all clients that pipeline are in progress beside the first of each', async ({ stage }) => {
+      const work = new Pause();
+      const running = await serveCounting(stage, {}, work.here);
+      const clients = await Promise.all(Array.from({ length: 8 }, () => stage.client()));
+      const ids = Array.from({ length: 20 }, (_, id) => id);
+      for (const client of clients) client.send(...ids.map((id) => post(id)));
+      await stage.happenings.until(() => running.now === 8 + 32, 'as many are in progress as may be');
+      await stage.get('/live');
+      expect(running.now).toBe(8 + 32);
+      clients.pop()?.reset();
+      work.letGo();
+      for (const client of clients)
+        for (const id of ids) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
+      await stage.quiet();
+      expect(running.most).toBe(8 + 32);
+    });
+
     test('none that waits is begun when the client disconnects first', async ({ stage }) => {
       const running = await serveCounting(stage, { maxRequestsPerConnection: 2 }, () => new Promise(() => undefined));
       const client = await stage.client();

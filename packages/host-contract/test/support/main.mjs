@@ -32,6 +32,14 @@ async function place(scope, { id, wait }) {
   await once(process, 'message');
 }
 
+function tellOf(server) {
+  process.send({ event: 'listening', port: server.address().port });
+  server.on('connection', (socket) => socket.on('close', () => process.send({ event: 'closed' })));
+}
+
+const rows = Array.from({ length: 10_000 }, (_, id) => ({ id, name: 'x'.repeat(80) }));
+const large = () => JSON.stringify(rows);
+
 if (host === 'Express') {
   const app = express();
   app.use(containerMiddleware(container), express.json());
@@ -39,15 +47,18 @@ if (host === 'Express') {
     await place(req.transactionScope, req.body);
     res.status(201).json({});
   });
-  const server = app.listen(0, '127.0.0.1', () => process.send({ event: 'listening', port: server.address().port }));
+  app.get('/large', (_req, res) => res.send(large()));
+  const server = app.listen(0, '127.0.0.1', () => tellOf(server));
   disposeOnSignal(server, container);
 } else if (host === 'node:http') {
   const placeOrder = withNodeTransaction(async (req, res, scope) => {
     await place(scope, await json(req));
     res.writeHead(201, { 'content-type': 'application/json' }).end('{}');
   });
-  const server = createServer(createHandler(container, placeOrder));
-  server.listen(0, '127.0.0.1', () => process.send({ event: 'listening', port: server.address().port }));
+  const orders = createHandler(container, placeOrder);
+  const texts = createHandler(container, (_req, res) => void res.end(large()));
+  const server = createServer((req, res) => (req.url === '/large' ? texts : orders)(req, res));
+  server.listen(0, '127.0.0.1', () => tellOf(server));
   disposeOnSignal(server, container);
 } else {
   const app = fastify();
@@ -58,7 +69,8 @@ if (host === 'Express') {
     await request.commitTransaction();
     return reply.code(201).send({});
   });
+  app.get('/large', () => large());
   process.once('SIGTERM', () => void app.close().then(() => process.exit(0)));
   await app.listen({ port: 0, host: '127.0.0.1' });
-  process.send({ event: 'listening', port: app.server.address().port });
+  tellOf(app.server);
 }
