@@ -136,7 +136,7 @@ function isSerial(
       if (one.kind === 'nested') return false;
       if (one.kind === 'select') {
         const rows = one.keys.flatMap((key) => after.get(key) ?? []);
-        if (rows.toSorted().join() !== one.elements.toSorted().join()) return false;
+        if (rows.length !== one.elements.length || rows.some((row) => !one.elements.includes(row))) return false;
         continue;
       }
       const elements = after.get(one.key) ?? [];
