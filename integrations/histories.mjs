@@ -124,7 +124,10 @@ async function findMutant(mutant, subject) {
   for (let round = 0; round < mutantRounds; round += 1) {
     const one = { subject, level, transactions: MUTANT_TRANSACTIONS, seed: seed + round, mutant, faults, kills };
     const { history, forbidden } = await players.play(one);
-    const found = forbidden.length === 0 ? undefined : firstOf(history, forbidden);
+    const found = firstOf(
+      history,
+      forbidden.filter((anomaly) => anomaly.name === (mutant.as ?? anomaly.name)),
+    );
     if (found) {
       const seconds = (performance.now() - start) / 1000;
       return report.addMutant({

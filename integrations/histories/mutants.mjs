@@ -18,6 +18,7 @@ import { executeOn } from '@ambit/transaction/extension';
  * @property {readonly DatabaseName[]} databases
  * @property {boolean} [faults] it is wrong only where COMMITs are cut
  * @property {boolean} [kills] it is wrong only where a process is killed
+ * @property {string} [as] the anomaly that it has to be found by, where another is easier to find
  * @property {boolean} [byPredicate] it is looked for with inserted and selected rows alone
  * @property {(pool: IDatabasePool) => IDatabasePool} [pool]
  * @property {(session: Session, pool: IDatabasePool) => Session} [session]
@@ -181,7 +182,7 @@ export const MUTANTS = [
     pool: (pool) => beginningWith(pool, 'read committed'),
   },
   {
-    name: 'the same, which only predicates show: read committed in place of repeatable read',
+    name: 'BEGIN without its level, where there are only predicates: read committed in place of repeatable read',
     level: 'repeatable read',
     databases: SERVERS,
     byPredicate: true,
@@ -194,7 +195,7 @@ export const MUTANTS = [
     pool: (pool) => beginningWith(pool, 'repeatable read'),
   },
   {
-    name: 'the same, which only predicates show: repeatable read in place of serializable',
+    name: 'BEGIN with a weaker level, where there are only predicates: repeatable read in place of serializable',
     level: 'serializable',
     databases: SERVERS,
     byPredicate: true,
@@ -248,6 +249,7 @@ export const MUTANTS = [
     level: 'serializable',
     databases: ['SQLite'],
     kills: true,
+    as: 'lost write',
     pool: commitsLater,
   },
   {

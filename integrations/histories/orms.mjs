@@ -261,8 +261,11 @@ const ORMS = {
   },
   slonik: () => ({ session: (scope) => slonikSession(slonikOn(scope.resolve('IConnection'))) }),
   'node-postgres': () => ({ session: (scope) => pgClientSession(pgClientOn(scope.resolve('IConnection'))) }),
-  // Its packages are large, and installed apart.
-  Prisma: async (pool, _database, address) => (await import('../prisma/histories.mjs')).openPrisma(pool, address),
+  // Its packages are large, and installed apart, so the compiler must not look for them.
+  Prisma: async (pool, _database, address) => {
+    const { openPrisma } = await import(new URL('../prisma/histories.mjs', import.meta.url).href);
+    return openPrisma(pool, address);
+  },
   MikroORM: (pool, database) => {
     const options = { dbName: 'test', entities: [List, Member] };
     /** @type {any} */

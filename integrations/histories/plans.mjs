@@ -50,7 +50,7 @@ function stepsOf(chance, { first, readOnly, byPredicate, most, depth }) {
     }
     const isRead = readOnly || chance.of(0.55);
     const key = first + chance.below(KEYS);
-    if (!byPredicate && !chance.of(0.3)) return { kind: isRead ? 'read' : 'append', key };
+    if (!byPredicate && !chance.of(0.4)) return { kind: isRead ? 'read' : 'append', key };
     if (!isRead) return { kind: 'insert', key };
     return { kind: 'select', first: key, last: key + chance.below(first + KEYS - key) };
   });
