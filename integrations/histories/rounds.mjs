@@ -88,7 +88,7 @@ export class Rounds {
     const proxy = faults ? await behindFaults(database, new Chance(seed).next) : undefined;
     const address = proxy?.address ?? database.address;
     const processes = subject.database === 'PGlite' ? 1 : 2;
-    const workers = await this.#livingWorkers(processes);
+    const workers = await this.#runningWorkers(processes);
     const start = performance.now();
     const stopKilling = faults ? kill(database) : undefined;
     const task = { subject: subject.name, address, isolation: level, seed, transactions, processes };
@@ -144,10 +144,10 @@ export class Rounds {
   }
 
   /** @param {number} count */
-  async #livingWorkers(count) {
-    const living = this.#workers.filter(({ signalCode }) => signalCode === null);
-    const started = await Promise.all(Array.from({ length: Math.max(0, count - living.length) }, startWorker));
-    this.#workers = [...living, ...started];
+  async #runningWorkers(count) {
+    const running = this.#workers.filter(({ signalCode }) => signalCode === null);
+    const started = await Promise.all(Array.from({ length: Math.max(0, count - running.length) }, startWorker));
+    this.#workers = [...running, ...started];
     return this.#workers.slice(0, count);
   }
 
