@@ -97,7 +97,7 @@ export class Rounds {
       workers.map((worker, process) => {
         const journal = this.#journal(process);
         writeFileSync(journal, '');
-        // The journal of a process that is not killed has about twice as many.
+        // A process that is not killed writes about twice as many bytes.
         const killAfter = kills && (process === 0 || chance.of(0.5)) ? chance.below(transactions * 150) : undefined;
         return run(
           worker,
