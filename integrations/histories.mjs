@@ -97,8 +97,10 @@ async function playLevels(subject, faults) {
 
 /** @param {SubjectName} subject */
 async function playKills(subject) {
-  for (let round = 0; round < killRounds; round += 1)
-    add(subject, await players.play({ subject, level: 'serializable', transactions, seed: seed + round, kills: true }));
+  for (let round = 0; round < killRounds; round += 1) {
+    const kills = 1 + (round % 2);
+    add(subject, await players.play({ subject, level: 'serializable', transactions, seed: seed + round, kills }));
+  }
 }
 
 /**
@@ -118,7 +120,7 @@ function add(subject, round) {
  * @param {SubjectName} subject
  */
 async function findMutant(mutant, subject) {
-  const { name, level, faults = false, kills = false } = mutant;
+  const { name, level, faults = false, kills = 0 } = mutant;
   const start = performance.now();
   let before = 0;
   for (let round = 0; round < mutantRounds; round += 1) {

@@ -17,7 +17,7 @@ import { executeOn } from '@ambit/transaction/extension';
  * @property {'read committed' | 'repeatable read' | 'serializable'} level at which it is tried
  * @property {readonly DatabaseName[]} databases
  * @property {boolean} [faults] it is wrong only where COMMITs are cut
- * @property {boolean} [kills] it is wrong only where a process is killed
+ * @property {number} [kills] it is wrong only where so many processes are killed
  * @property {string} [as] the anomaly that it has to be found by, where another is easier to find
  * @property {boolean} [byPredicate] it is looked for with inserted and selected rows alone
  * @property {(pool: IDatabasePool) => IDatabasePool} [pool]
@@ -248,7 +248,7 @@ export const MUTANTS = [
     name: 'COMMIT is not awaited before it is acknowledged, and the process is killed',
     level: 'serializable',
     databases: ['SQLite'],
-    kills: true,
+    kills: 2,
     as: 'lost write',
     pool: commitsLater,
   },

@@ -78,10 +78,10 @@ export class Rounds {
    * @param {number} options.seed
    * @param {import('./mutants.mjs').Mutant} [options.mutant]
    * @param {boolean} [options.faults] connections break
-   * @param {boolean} [options.kills] one of the processes is killed while it works, or both are
+   * @param {number} [options.kills] so many processes are killed while they work
    * @returns {Promise<Round>}
    */
-  async play({ subject, level, transactions, seed, mutant, faults = false, kills = false }) {
+  async play({ subject, level, transactions, seed, mutant, faults = false, kills = 0 }) {
     const database = await this.#database(subject.database);
     const keys = keysFor(transactions);
     await database.reset(keys);
@@ -92,13 +92,13 @@ export class Rounds {
     const start = performance.now();
     const stopKilling = faults ? kill(database) : undefined;
     const task = { subject: subject.name, address, isolation: level, seed, transactions, processes };
-    const chance = new Chance(seed);
+    const chance = new Chance(seed * 1_000_003);
     const finished = await Promise.all(
       workers.map((worker, process) => {
         const journal = this.#journal(process);
         writeFileSync(journal, '');
         // A process that is not killed writes about twice as many bytes.
-        const killAfter = kills && (process === 0 || chance.of(0.5)) ? chance.below(transactions * 150) : undefined;
+        const killAfter = process < kills ? chance.below(transactions * 150) : undefined;
         return run(
           worker,
           { ...task, mutant: mutant?.name, byPredicate: mutant?.byPredicate === true, process, journal },
