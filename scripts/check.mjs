@@ -74,7 +74,8 @@ const STEPS = {
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
   integrations:
     'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
-  histories: 'node integrations/prepare.mjs && node scripts/on-node.mjs 24 integrations/histories.mjs',
+  histories:
+    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && node scripts/on-node.mjs 24 integrations/histories.mjs',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
     'scripts/ensure-chromium.sh && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',

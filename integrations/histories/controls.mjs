@@ -1,9 +1,9 @@
 // @ts-check
 // What the histories of our pools are compared with: transactions on a plain driver, with hand-written BEGIN, COMMIT and savepoints.
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
+import { PGlite } from '@electric-sql/pglite';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 
@@ -23,7 +23,7 @@ export class UnknownOutcome extends Error {}
  *
  * @typedef {object} Plain
  * @property {(terms: Terms) => Promise<unknown>} begin
- * @property {(sql: string, values?: unknown[]) => Promise<any>} send
+ * @property {(sql: string, values?: unknown[]) => Promise<any>} send resolves to the rows of a SELECT
  * @property {() => Promise<unknown>} commit throws `UnknownOutcome` where its response was lost
  * @property {(isBroken: boolean) => unknown} release
  */
@@ -71,19 +71,23 @@ async function once(connection, terms, work) {
 }
 
 /**
- * @param {Plain} connection
- * @param {{ append: string, read: string }} sql
- * @param {(result: any) => string} itemsOf
+ * @typedef {{ append: string, read: string, insert: string, select: string }} Statements
+ *
+ * @param {Pick<Plain, 'send'>} connection
+ * @param {Statements} sql
  * @returns {Session}
  */
-function plainSession(connection, sql, itemsOf, depth = 1) {
+function plainSession(connection, sql, depth = 1) {
   return {
     append: (key, text) => connection.send(sql.append, [text, key]),
-    read: async (key) => itemsOf(await connection.send(sql.read, [key])),
+    read: async (key) => (await connection.send(sql.read, [key]))[0].items,
+    insert: (key, element) => connection.send(sql.insert, [element, key]),
+    select: async (first, last) =>
+      (await connection.send(sql.select, [first, last])).map((/** @type {{ element: number }} */ row) => row.element),
     nested: async (work) => {
       await connection.send(`SAVEPOINT s${depth}`);
       try {
-        await work(plainSession(connection, sql, itemsOf, depth + 1));
+        await work(plainSession(connection, sql, depth + 1));
       } catch (error) {
         // After a deadlock, MariaDB has rolled back the whole transaction already.
         await connection.send(`ROLLBACK TO SAVEPOINT s${depth}`).catch(() => undefined);
@@ -94,22 +98,26 @@ function plainSession(connection, sql, itemsOf, depth = 1) {
   };
 }
 
+/** @type {Statements} */
+const ON_POSTGRES = {
+  append: 'UPDATE lists SET items = items || $1 WHERE k = $2',
+  read: 'SELECT items FROM lists WHERE k = $1',
+  insert: 'INSERT INTO members (element, k) VALUES ($1, $2)',
+  select: 'SELECT element FROM members WHERE k BETWEEN $1 AND $2',
+};
+
 /** @param {string} address @returns {Subject} */
 export function plainPg(address) {
   const pool = new Pool({ connectionString: address, max: 5 });
   pool.on('error', () => undefined);
   pool.on('connect', (client) => void client.on('error', () => undefined));
-  const sql = {
-    append: 'UPDATE lists SET items = items || $1 WHERE k = $2',
-    read: 'SELECT items FROM lists WHERE k = $1',
-  };
   /** @returns {Promise<Plain>} */
   const connect = async () => {
     const client = await pool.connect();
     return {
       begin: ({ isolation, readOnly }) =>
         client.query(`BEGIN ISOLATION LEVEL ${isolation} READ ${readOnly ? 'ONLY' : 'WRITE'}`),
-      send: (text, values) => client.query(text, values),
+      send: async (text, values) => (await client.query(text, values)).rows,
       commit: async () => {
         const { command } = await client.query('COMMIT').catch((/** @type {unknown} */ error) => {
           const { code } = /** @type {{ code?: string }} */ (error);
@@ -124,9 +132,24 @@ export function plainPg(address) {
     transact: transactions(
       connect,
       ({ code }) => code === '40001' || code === '40P01',
-      (connection) => plainSession(connection, sql, ({ rows }) => rows[0].items),
+      (connection) => plainSession(connection, ON_POSTGRES),
     ),
     close: () => pool.end(),
+  };
+}
+
+/** Each `transaction()` has the one connection to itself. @param {string} address @returns {Promise<Subject>} */
+export async function plainPGlite(address) {
+  const database = await PGlite.create(address);
+  return {
+    transact: ({ isolation, readOnly }, work) =>
+      database.transaction(async (transaction) => {
+        await transaction.exec(`SET TRANSACTION ISOLATION LEVEL ${isolation} READ ${readOnly ? 'ONLY' : 'WRITE'}`);
+        /** @type {Plain['send']} */
+        const send = async (text, values) => (await transaction.query(text, values)).rows;
+        await work(plainSession({ send }, ON_POSTGRES));
+      }),
+    close: () => database.close(),
   };
 }
 
@@ -136,6 +159,8 @@ export function plainMysql2(address) {
   const sql = {
     append: 'UPDATE lists SET items = CONCAT(items, ?) WHERE k = ?',
     read: 'SELECT items FROM lists WHERE k = ?',
+    insert: 'INSERT INTO members (element, k) VALUES (?, ?)',
+    select: 'SELECT element FROM members WHERE k BETWEEN ? AND ?',
   };
   /** @returns {Promise<Plain>} */
   const connect = async () => {
@@ -158,7 +183,7 @@ export function plainMysql2(address) {
     transact: transactions(
       connect,
       ({ errno }) => errno === 1213 || errno === 1205,
-      (connection) => plainSession(connection, sql, ([row]) => row.items),
+      (connection) => plainSession(connection, sql),
     ),
     close: () => pool.end(),
   };
@@ -169,14 +194,11 @@ export function plainNodeSqlite(address) {
   return plainSqlite(new DatabaseSync(address, { timeout: 0 }));
 }
 
-/** The folder in which better-sqlite3 is installed for this Node: it has to be compiled. */
-export const betterSqlite3Folder = process.env['BETTER_SQLITE3'];
+/** It has no types of its own, and another name here, because TypeORM wants an older one if any. */
+const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3-13');
 
 /** @param {string} address */
-export function openBetterSqlite3(address) {
-  const Database = createRequire(join(betterSqlite3Folder ?? '', 'package.json'))('better-sqlite3');
-  return new Database(address, { timeout: 0 });
-}
+export const openBetterSqlite3 = (address) => new BetterSqlite3(address, { timeout: 0 });
 
 /** @param {string} address @returns {Subject} */
 export function plainBetterSqlite3(address) {
@@ -188,6 +210,8 @@ function plainSqlite(database) {
   const sql = {
     append: 'UPDATE lists SET items = items || ? WHERE k = ?',
     read: 'SELECT items FROM lists WHERE k = ?',
+    insert: 'INSERT INTO members (element, k) VALUES (?, ?)',
+    select: 'SELECT element FROM members WHERE k BETWEEN ? AND ?',
   };
   // There is one connection in this process, for one transaction at a time.
   /** @type {Promise<unknown>} */
@@ -213,24 +237,15 @@ function plainSqlite(database) {
     await before;
     return {
       begin: ({ readOnly }) => whenFree(readOnly ? 'BEGIN' : 'BEGIN IMMEDIATE'),
+      // better-sqlite3 refuses `all()` for what gives no rows.
       send: async (text, values) =>
-        values ? database.prepare(text).all(.../** @type {any[]} */ (values)) : database.exec(text),
+        database.prepare(text)[text.startsWith('SELECT') ? 'all' : 'run'](.../** @type {any[]} */ (values ?? [])),
       commit: async () => database.exec('COMMIT'),
       release: () => resolve(undefined),
     };
   };
-  /** better-sqlite3 refuses `all()` for what gives no rows. @param {Plain} connection @returns {Plain} */
-  const withRun = (connection) => ({
-    ...connection,
-    send: async (text, values) =>
-      values && text === sql.append
-        ? database.prepare(text).run(.../** @type {any[]} */ (values))
-        : connection.send(text, values),
-  });
   return {
-    transact: transactions(connect, isBusy, (connection) =>
-      plainSession(withRun(connection), sql, ([row]) => row.items),
-    ),
+    transact: transactions(connect, isBusy, (connection) => plainSession(connection, sql)),
     close: async () => database.close(),
   };
 }

@@ -2,40 +2,46 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
 import { openProxy, openSchema, postgresUrl } from '@ambit/host-contract';
 import { DatabaseSync } from 'node:sqlite';
 import mysql from 'mysql2/promise';
 
 /**
- * An empty database for histories: a list for each key, as text.
+ * An empty database for histories: a list for each key, as text, and a table of rows that have a key.
  * @typedef {object} Database
  * @property {string} address for the workers
- * @property {(keys: readonly number[]) => Promise<void>} reset
- * @property {() => Promise<Map<number, string>>} readAll every list, past all pools
+ * @property {(keys: readonly number[]) => Promise<unknown>} reset
+ * @property {() => Promise<Stored>} readAll everything, past all pools
  * @property {() => Promise<unknown>} [kill] the server ends a random session of the workers
  * @property {() => Promise<boolean>} [isQuiet] no worker has a session that is still doing something
  * @property {() => Promise<void>} drop
  */
 
-/** @typedef {'PostgreSQL' | 'SQLite' | 'MariaDB'} DatabaseName */
+/** @typedef {'PostgreSQL' | 'PGlite' | 'SQLite' | 'MariaDB'} DatabaseName */
+/** @typedef {{ lists: { k: number, items: string }[], members: { element: number, k: number }[] }} Stored */
 
-const TABLE = 'CREATE TABLE lists (k INTEGER PRIMARY KEY, items TEXT NOT NULL)';
+const TABLES = `
+  CREATE TABLE lists (k INTEGER PRIMARY KEY, items TEXT NOT NULL);
+  CREATE TABLE members (element INTEGER PRIMARY KEY, k INTEGER NOT NULL);
+  CREATE INDEX members_k ON members (k);
+`;
+const LISTS = 'SELECT k, items FROM lists';
+const MEMBERS = 'SELECT element, k FROM members';
+const EMPTY = 'DELETE FROM members; DELETE FROM lists';
 const mysqlUrl = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306';
 
 /** @param {readonly number[]} keys */
 const insertOf = (keys) => `INSERT INTO lists (k, items) VALUES ${keys.map((key) => `(${key}, '')`).join(', ')}`;
 
-/** @param {readonly { k: number, items: string }[]} rows */
-const listsOf = (rows) => new Map(rows.map(({ k, items }) => [k, items]));
-
 /** @type {Readonly<Record<DatabaseName, () => Promise<Database>>>} */
-export const DATABASES = { PostgreSQL: openPostgres, SQLite: openSqlite, MariaDB: openMariadb };
+export const DATABASES = { PostgreSQL: openPostgres, PGlite: openPGlite, SQLite: openSqlite, MariaDB: openMariadb };
 
 /** @returns {Promise<Database>} */
 async function openPostgres() {
   const schema = await openSchema();
   const { admin } = schema;
-  await admin.query(TABLE);
+  await admin.query(TABLES);
   const address = new URL(schema.url());
   // A deadlock is found at once, and a mutant that keeps a lock does not stop the run.
   address.searchParams.set(
@@ -47,11 +53,36 @@ async function openPostgres() {
   const sessions = 'FROM pg_stat_activity WHERE application_name = $1';
   return {
     address: address.href,
-    reset: async (keys) => void (await admin.query(`TRUNCATE lists; ${insertOf(keys)}`)),
-    readAll: async () => listsOf((await admin.query('SELECT k, items FROM lists')).rows),
+    reset: async (keys) => void (await admin.query(`TRUNCATE lists, members; ${insertOf(keys)}`)),
+    readAll: async () => ({ lists: (await admin.query(LISTS)).rows, members: (await admin.query(MEMBERS)).rows }),
     kill: () => admin.query(`SELECT pg_terminate_backend(pid) ${sessions} ORDER BY random() LIMIT 1`, [name]),
     isQuiet: async () => (await admin.query(`SELECT 1 ${sessions}`, [name])).rowCount === 0,
     drop: () => schema.drop(),
+  };
+}
+
+/** A folder for the one process that has it open. @returns {Promise<Database>} */
+async function openPGlite() {
+  const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
+  /** @template T @param {(database: PGlite) => Promise<T>} work */
+  const opened = async (work) => {
+    const database = await PGlite.create(folder);
+    try {
+      return await work(database);
+    } finally {
+      await database.close();
+    }
+  };
+  await opened((database) => database.exec(TABLES));
+  return {
+    address: folder,
+    reset: (keys) => opened((database) => database.exec(`TRUNCATE lists, members; ${insertOf(keys)}`)),
+    readAll: () =>
+      opened(async (database) => {
+        const [lists, members] = /** @type {any[]} */ (await database.exec(`${LISTS}; ${MEMBERS}`));
+        return { lists: lists.rows, members: members.rows };
+      }),
+    drop: async () => rmSync(folder, { recursive: true }),
   };
 }
 
@@ -59,16 +90,28 @@ async function openPostgres() {
 async function openSqlite() {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const address = join(folder, 'test.db');
-  const database = new DatabaseSync(address, { timeout: 5000 });
-  database.exec(`PRAGMA journal_mode = WAL; ${TABLE}`);
+  // Nobody else has the file open while the processes work, so after both were killed the next to open it has to recover it.
+  /** @template T @param {(database: DatabaseSync) => T} work */
+  const opened = (work) => {
+    const database = new DatabaseSync(address, { timeout: 5000 });
+    try {
+      return work(database);
+    } finally {
+      database.close();
+    }
+  };
+  opened((database) => database.exec(`PRAGMA journal_mode = WAL; ${TABLES}`));
   return {
     address,
-    reset: async (keys) => database.exec(`DELETE FROM lists; ${insertOf(keys)}`),
-    readAll: async () => listsOf(/** @type {any} */ (database.prepare('SELECT k, items FROM lists').all())),
-    drop: async () => {
-      database.close();
-      rmSync(folder, { recursive: true });
-    },
+    reset: async (keys) => opened((database) => database.exec(`${EMPTY}; ${insertOf(keys)}`)),
+    readAll: async () =>
+      opened((database) => {
+        const { integrity_check: integrity } = database.prepare('PRAGMA integrity_check').get() ?? {};
+        if (integrity !== 'ok') throw new Error(`The file is damaged: ${String(integrity)}`);
+        const [lists, members] = [LISTS, MEMBERS].map((sql) => /** @type {any} */ (database.prepare(sql).all()));
+        return { lists, members };
+      }),
+    drop: async () => rmSync(folder, { recursive: true }),
   };
 }
 
@@ -76,7 +119,7 @@ async function openSqlite() {
 async function openMariadb() {
   const name = `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
   const admin = await mysql.createConnection({ uri: mysqlUrl, multipleStatements: true });
-  await admin.query(`CREATE DATABASE ${name}; USE ${name}; ${TABLE}`);
+  await admin.query(`CREATE DATABASE ${name}; USE ${name}; ${TABLES}`);
   /** @returns {Promise<number[]>} */
   const sessions = async () => {
     const sql = 'SELECT id FROM information_schema.processlist WHERE db = ? AND id <> CONNECTION_ID() ORDER BY RAND()';
@@ -85,8 +128,11 @@ async function openMariadb() {
   };
   return {
     address: `${mysqlUrl}/${name}`,
-    reset: async (keys) => void (await admin.query(`DELETE FROM lists; ${insertOf(keys)}`)),
-    readAll: async () => listsOf(/** @type {any} */ (await admin.query('SELECT k, items FROM lists'))[0]),
+    reset: async (keys) => void (await admin.query(`${EMPTY}; ${insertOf(keys)}`)),
+    readAll: async () => {
+      const [[lists, members]] = /** @type {any} */ (await admin.query(`${LISTS}; ${MEMBERS}`));
+      return { lists, members };
+    },
     // The session may have ended by itself.
     kill: async () => admin.query(`KILL ${(await sessions())[0] ?? 0}`).catch(() => undefined),
     isQuiet: async () => (await sessions()).length === 0,

@@ -17,12 +17,15 @@ import { executeOn } from '@ambit/transaction/extension';
  * @property {'read committed' | 'repeatable read' | 'serializable'} level at which it is tried
  * @property {readonly DatabaseName[]} databases
  * @property {boolean} [faults] it is wrong only where COMMITs are cut
+ * @property {number} [kills] it is wrong only where so many processes are killed
+ * @property {string} [as] the anomaly that it has to be found by, where another is easier to find
+ * @property {boolean} [byPredicate] it is looked for with inserted and selected rows alone
  * @property {(pool: IDatabasePool) => IDatabasePool} [pool]
  * @property {(session: Session, pool: IDatabasePool) => Session} [session]
  */
 
 /** @type {readonly DatabaseName[]} */
-const ALL = ['PostgreSQL', 'SQLite', 'MariaDB'];
+const ALL = ['PostgreSQL', 'PGlite', 'SQLite', 'MariaDB'];
 /** @type {readonly DatabaseName[]} */
 const SERVERS = ['PostgreSQL', 'MariaDB'];
 
@@ -112,6 +115,51 @@ function returnedOpen(pool) {
   };
 }
 
+/** @param {IDatabasePool} pool @returns {IDatabasePool} */
+function commitsLater(pool) {
+  return changed(pool, (connection) => {
+    /** @type {Promise<unknown>} */
+    let committing = Promise.resolve();
+    return {
+      commit: async () =>
+        void (committing = setTimeout(5)
+          .then(() => connection.commit())
+          .catch(() => undefined)),
+      release: (destroy) => void committing.then(() => connection.release(destroy)),
+    };
+  });
+}
+
+/** Transactions get the one connection while another has it. @param {IDatabasePool} pool @returns {IDatabasePool} */
+function withoutTurns(pool) {
+  /** @type {Promise<IPooledConnection> | undefined} */
+  let connecting;
+  let users = 0;
+  return {
+    ...changed(pool, () => ({})),
+    getConnection: async (options) => {
+      users += 1;
+      connecting ??= pool.getConnection(options);
+      const connection = await connecting;
+      return changedConnection(connection, () => ({
+        release: (destroy) => {
+          users -= 1;
+          if (users > 0) return;
+          connecting = undefined;
+          connection.release(destroy);
+        },
+      }));
+    },
+  };
+}
+
+/** @param {IDatabasePool} pool @param {import('./subjects.mjs').IsolationLevel} isolation whatever is asked for @returns {IDatabasePool} */
+function beginningWith(pool, isolation) {
+  return changed(pool, (connection) => ({
+    beginTransaction: (options) => connection.beginTransaction({ ...options, isolation }),
+  }));
+}
+
 /** @type {readonly Mutant[]} */
 export const MUTANTS = [
   {
@@ -131,19 +179,33 @@ export const MUTANTS = [
     name: 'BEGIN without its level: read committed in place of repeatable read',
     level: 'repeatable read',
     databases: SERVERS,
-    pool: (pool) =>
-      changed(pool, (connection) => ({
-        beginTransaction: (options) => connection.beginTransaction({ ...options, isolation: 'read committed' }),
-      })),
+    pool: (pool) => beginningWith(pool, 'read committed'),
+  },
+  {
+    name: 'BEGIN without its level, where there are only predicates: read committed in place of repeatable read',
+    level: 'repeatable read',
+    databases: SERVERS,
+    byPredicate: true,
+    pool: (pool) => beginningWith(pool, 'read committed'),
   },
   {
     name: 'BEGIN with a weaker level: repeatable read in place of serializable',
     level: 'serializable',
     databases: SERVERS,
-    pool: (pool) =>
-      changed(pool, (connection) => ({
-        beginTransaction: (options) => connection.beginTransaction({ ...options, isolation: 'repeatable read' }),
-      })),
+    pool: (pool) => beginningWith(pool, 'repeatable read'),
+  },
+  {
+    name: 'BEGIN with a weaker level, where there are only predicates: repeatable read in place of serializable',
+    level: 'serializable',
+    databases: SERVERS,
+    byPredicate: true,
+    pool: (pool) => beginningWith(pool, 'repeatable read'),
+  },
+  {
+    name: 'one connection for two transactions at a time',
+    level: 'serializable',
+    databases: ['PGlite'],
+    pool: withoutTurns,
   },
   {
     name: 'no BEGIN: each statement commits by itself',
@@ -180,18 +242,15 @@ export const MUTANTS = [
     name: 'COMMIT is not awaited before it is acknowledged',
     level: 'read committed',
     databases: SERVERS,
-    pool: (pool) =>
-      changed(pool, (connection) => {
-        /** @type {Promise<unknown>} */
-        let committing = Promise.resolve();
-        return {
-          commit: async () =>
-            void (committing = setTimeout(5)
-              .then(() => connection.commit())
-              .catch(() => undefined)),
-          release: (destroy) => void committing.then(() => connection.release(destroy)),
-        };
-      }),
+    pool: commitsLater,
+  },
+  {
+    name: 'COMMIT is not awaited before it is acknowledged, and the process is killed',
+    level: 'serializable',
+    databases: ['SQLite'],
+    kills: 2,
+    as: 'lost write',
+    pool: commitsLater,
   },
   {
     name: 'an acknowledged transaction that is never committed',

@@ -5,15 +5,20 @@ import { drizzleOn as drizzleOnSqlite } from '@ambit/orm/drizzle/sqlite';
 import { knexOn } from '@ambit/orm/knex';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
+import { pgClientOn } from '@ambit/orm/pg';
+import { postgresJsOn } from '@ambit/orm/postgres-js';
+import { slonikOn } from '@ambit/orm/slonik';
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { defineEntity, LockMode, p } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { MikroORM, SqliteDriver } from '@mikro-orm/sql';
-import { eq, sql as drizzleSql } from 'drizzle-orm';
+import { between, eq, sql as drizzleSql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { integer as sqliteInteger, sqliteTable, text as sqliteText } from 'drizzle-orm/sqlite-core';
 import { sql as kyselySql } from 'kysely';
-import { DataSource, EntitySchema } from 'typeorm';
+import postgres from 'postgres';
+import { sql as slonikSql } from 'slonik';
+import { Between, DataSource, EntitySchema } from 'typeorm';
 
 /**
  * @typedef {import('./subjects.mjs').Session} Session
@@ -28,6 +33,9 @@ import { DataSource, EntitySchema } from 'typeorm';
  * @property {() => Promise<unknown>} [close]
  */
 
+/** @param {readonly any[]} rows @returns {number[]} */
+const elementsOf = (rows) => rows.map(({ element }) => element);
+
 /** @param {any} db @param {any} root @returns {Session} */
 function kyselySession(db, root = db) {
   return {
@@ -39,15 +47,27 @@ function kyselySession(db, root = db) {
         .executeTakeFirstOrThrow(),
     read: async (key) =>
       (await db.selectFrom('lists').select('items').where('k', '=', key).executeTakeFirstOrThrow()).items,
+    insert: (k, element) => db.insertInto('members').values({ element, k }).execute(),
+    select: async (first, last) => {
+      const query = db.selectFrom('members').select('element').where('k', '>=', first).where('k', '<=', last);
+      return elementsOf(await query.execute());
+    },
     nested: (work) => root.transaction().execute((/** @type {any} */ inner) => work(kyselySession(inner, root))),
   };
 }
 
-const PG_LISTS = pgTable('lists', { k: integer().primaryKey(), items: text().notNull() });
-const SQLITE_LISTS = sqliteTable('lists', { k: sqliteInteger().primaryKey(), items: sqliteText().notNull() });
+const PG_TABLES = {
+  lists: pgTable('lists', { k: integer().primaryKey(), items: text().notNull() }),
+  members: pgTable('members', { element: integer().primaryKey(), k: integer().notNull() }),
+};
+const SQLITE_TABLES = {
+  lists: sqliteTable('lists', { k: sqliteInteger().primaryKey(), items: sqliteText().notNull() }),
+  members: sqliteTable('members', { element: sqliteInteger().primaryKey(), k: sqliteInteger().notNull() }),
+};
 
-/** @param {any} db @param {any} lists @returns {Session} */
-function drizzleSession(db, lists) {
+/** @param {any} db @param {any} tables @returns {Session} */
+function drizzleSession(db, tables) {
+  const { lists, members } = tables;
   return {
     append: (key, added) =>
       db
@@ -55,7 +75,15 @@ function drizzleSession(db, lists) {
         .set({ items: drizzleSql`${lists.items} || ${added}` })
         .where(eq(lists.k, key)),
     read: async (key) => (await db.select().from(lists).where(eq(lists.k, key)))[0].items,
-    nested: (work) => db.transaction((/** @type {any} */ inner) => work(drizzleSession(inner, lists))),
+    insert: (k, element) => db.insert(members).values({ element, k }),
+    select: async (first, last) =>
+      elementsOf(
+        await db
+          .select()
+          .from(members)
+          .where(between(members.k, first, last)),
+      ),
+    nested: (work) => db.transaction((/** @type {any} */ inner) => work(drizzleSession(inner, tables))),
   };
 }
 
@@ -67,6 +95,8 @@ function knexSession(db) {
         .where({ k })
         .update({ items: db.raw('items || ?', [added]) }),
     read: async (k) => (await db('lists').where({ k }).first('items')).items,
+    insert: async (k, element) => db('members').insert({ element, k }),
+    select: async (first, last) => elementsOf(await db('members').whereBetween('k', [first, last])),
     nested: (work) => db.transaction((inner) => work(knexSession(inner))),
   };
 }
@@ -76,10 +106,16 @@ const ListEntity = new EntitySchema({
   tableName: 'lists',
   columns: { k: { type: 'int', primary: true }, items: { type: 'text' } },
 });
+const MemberEntity = new EntitySchema({
+  name: 'member',
+  tableName: 'members',
+  columns: { element: { type: 'int', primary: true }, k: { type: 'int' } },
+});
 
 /** It reads an entity with a lock, changes it and saves it. @param {import('typeorm').EntityManager} manager @returns {Session} */
 function typeormSession(manager) {
   const lists = manager.getRepository(ListEntity);
+  const members = manager.getRepository(MemberEntity);
   return {
     append: async (k, added) => {
       const list = await lists.findOneOrFail({ where: { k }, lock: { mode: 'pessimistic_write' } });
@@ -87,6 +123,8 @@ function typeormSession(manager) {
       await lists.save(list);
     },
     read: async (k) => String((await lists.findOneByOrFail({ k }))['items']),
+    insert: (k, element) => members.insert({ element, k }),
+    select: async (first, last) => elementsOf(await members.findBy({ k: Between(first, last) })),
     nested: (work) => manager.transaction((inner) => work(typeormSession(inner))),
   };
 }
@@ -95,6 +133,11 @@ const List = defineEntity({
   name: 'List',
   tableName: 'lists',
   properties: { k: p.integer().primary(), items: p.text() },
+});
+const Member = defineEntity({
+  name: 'Member',
+  tableName: 'members',
+  properties: { element: p.integer().primary(), k: p.integer() },
 });
 
 /**
@@ -116,6 +159,14 @@ function mikroOrmSession(em, isNested = false) {
       await em.flush();
       return (await em.findOneOrFail(List, { k }, { refresh: true })).items;
     },
+    insert: async (k, element) => {
+      em.persist(em.create(Member, { element, k }));
+      if (isNested) await em.flush();
+    },
+    select: async (first, last) => {
+      await em.flush();
+      return elementsOf(await em.find(Member, { k: { $gte: first, $lte: last } }, { refresh: true }));
+    },
     nested: async (work) => {
       await em.flush();
       await em.transactional((/** @type {any} */ inner) => work(mikroOrmSession(inner, true)));
@@ -123,7 +174,59 @@ function mikroOrmSession(em, isNested = false) {
   };
 }
 
-/** @type {Readonly<Record<string, (pool: IDatabasePool, database: DatabaseName) => OpenOrm | Promise<OpenOrm>>>} */
+/** @param {import('postgres').Sql} sql @returns {Session} */
+function postgresJsSession(sql) {
+  return {
+    append: async (key, added) => sql`UPDATE lists SET items = items || ${added} WHERE k = ${key}`,
+    read: async (key) => (await sql`SELECT items FROM lists WHERE k = ${key}`)[0]?.['items'],
+    insert: async (k, element) => sql`INSERT INTO members ${sql({ element, k })}`,
+    select: async (first, last) =>
+      elementsOf(await sql`SELECT element FROM members WHERE k BETWEEN ${first} AND ${last}`),
+    nested: async (work) => {
+      await sql.begin((inner) => work(postgresJsSession(/** @type {any} */ (inner))));
+    },
+  };
+}
+
+/** @param {import('slonik').CommonQueryMethods} slonik @returns {Session} */
+function slonikSession(slonik) {
+  const { unsafe } = slonikSql;
+  return {
+    append: (key, added) => slonik.query(unsafe`UPDATE lists SET items = items || ${added} WHERE k = ${key}`),
+    read: async (key) => String(await slonik.oneFirst(unsafe`SELECT items FROM lists WHERE k = ${key}`)),
+    insert: (k, element) => slonik.query(unsafe`INSERT INTO members (element, k) VALUES (${element}, ${k})`),
+    select: async (first, last) =>
+      elementsOf(await slonik.any(unsafe`SELECT element FROM members WHERE k BETWEEN ${first} AND ${last}`)),
+    nested: (work) => slonik.transaction((inner) => work(slonikSession(inner))),
+  };
+}
+
+/** Its nested transaction is begun by a statement, and further levels are savepoints. @param {import('pg').PoolClient} client @returns {Session} */
+function pgClientSession(client, depth = 0) {
+  const [begin, keep, undo] =
+    depth === 0
+      ? ['BEGIN', 'COMMIT', 'ROLLBACK']
+      : [`SAVEPOINT s${depth}`, `RELEASE s${depth}`, `ROLLBACK TO s${depth}`];
+  return {
+    append: (key, added) => client.query('UPDATE lists SET items = items || $1 WHERE k = $2', [added, key]),
+    read: async (key) => (await client.query('SELECT items FROM lists WHERE k = $1', [key])).rows[0].items,
+    insert: (k, element) => client.query('INSERT INTO members (element, k) VALUES ($1, $2)', [element, k]),
+    select: async (first, last) =>
+      elementsOf((await client.query('SELECT element FROM members WHERE k BETWEEN $1 AND $2', [first, last])).rows),
+    nested: async (work) => {
+      await client.query(begin);
+      try {
+        await work(pgClientSession(client, depth + 1));
+        await client.query(keep);
+      } catch (error) {
+        await client.query(undo);
+        throw error;
+      }
+    },
+  };
+}
+
+/** @type {Readonly<Record<string, (pool: IDatabasePool, database: DatabaseName, address: string) => OpenOrm | Promise<OpenOrm>>>} */
 const ORMS = {
   Kysely: (_pool, database) => {
     const dialect = database === 'SQLite' ? 'sqlite' : 'postgres';
@@ -132,8 +235,8 @@ const ORMS = {
   Drizzle: (_pool, database) => ({
     session: (scope) =>
       database === 'SQLite'
-        ? drizzleSession(drizzleOnSqlite(scope.resolve('IConnection')), SQLITE_LISTS)
-        : drizzleSession(drizzleOn(scope.resolve('IConnection')), PG_LISTS),
+        ? drizzleSession(drizzleOnSqlite(scope.resolve('IConnection')), SQLITE_TABLES)
+        : drizzleSession(drizzleOn(scope.resolve('IConnection')), PG_TABLES),
   }),
   Knex: (_pool, database) => {
     const client = database === 'SQLite' ? 'sqlite3' : 'pg';
@@ -141,14 +244,30 @@ const ORMS = {
   },
   TypeORM: async (pool) => {
     const driver = typeormDriver(pool);
-    const dataSource = await new DataSource({ type: 'postgres', driver, entities: [ListEntity] }).initialize();
+    const dataSource = await new DataSource({
+      type: 'postgres',
+      driver,
+      entities: [ListEntity, MemberEntity],
+    }).initialize();
     return {
       session: (scope) => typeormSession(typeormOn(scope.resolve('IConnection'), dataSource)),
       close: () => dataSource.destroy(),
     };
   },
+  'postgres.js': () => {
+    // It connects nowhere: the port has no server.
+    const application = postgres({ host: '127.0.0.1', port: 1 });
+    return { session: (scope) => postgresJsSession(postgresJsOn(scope.resolve('IConnection'), application)) };
+  },
+  slonik: () => ({ session: (scope) => slonikSession(slonikOn(scope.resolve('IConnection'))) }),
+  'node-postgres': () => ({ session: (scope) => pgClientSession(pgClientOn(scope.resolve('IConnection'))) }),
+  // Its packages are large, and installed apart, so the compiler must not look for them.
+  Prisma: async (pool, _database, address) => {
+    const { openPrisma } = await import(new URL('../prisma/histories.mjs', import.meta.url).href);
+    return openPrisma(pool, address);
+  },
   MikroORM: (pool, database) => {
-    const options = { dbName: 'test', entities: [List] };
+    const options = { dbName: 'test', entities: [List, Member] };
     /** @type {any} */
     const orm =
       database === 'SQLite'
@@ -165,10 +284,11 @@ const ORMS = {
  * @param {string} name
  * @param {IDatabasePool} pool
  * @param {DatabaseName} database
+ * @param {string} address of the database
  * @returns {Promise<OpenOrm>}
  */
-export async function openOrm(name, pool, database) {
+export async function openOrm(name, pool, database, address) {
   const open = ORMS[name];
   if (!open) throw new Error(`There is no ${name}`);
-  return open(pool, database);
+  return open(pool, database, address);
 }

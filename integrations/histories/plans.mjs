@@ -2,7 +2,10 @@
 import { Chance } from '@ambit/host-contract';
 
 /**
- * @typedef {{ kind: 'append', key: number } | { kind: 'read', key: number } | { kind: 'nested', fails: boolean, steps: Step[] }} Step
+ * @typedef {{ kind: 'append', key: number } | { kind: 'read', key: number } | { kind: 'insert', key: number }} OfOneKey
+ * @typedef {{ kind: 'select', first: number, last: number }} Select the rows whose key is from `first` to `last`
+ * @typedef {{ kind: 'nested', fails: boolean, steps: Step[] }} Nested
+ * @typedef {OfOneKey | Select | Nested} Step
  * @typedef {{ readOnly: boolean, fails: boolean, steps: Step[] }} Plan what one transaction does, and whether its code throws after it
  */
 
@@ -14,30 +17,41 @@ const KEYS = 5;
 export const keysFor = (transactions) =>
   Array.from({ length: Math.ceil(transactions / SHARED_BY) * KEYS }, (_, key) => key);
 
+/** The checker's name of the rows that have a key. @param {number} key */
+export const rowKey = (key) => `rows ${key}`;
+
+/** @param {Select} select */
+export const rowKeysOf = ({ first, last }) => Array.from({ length: last - first + 1 }, (_, at) => rowKey(first + at));
+
 /**
  * @param {number} seed
  * @param {number} index of the transaction, in both processes together
+ * @param {boolean} byPredicate it leaves the lists alone
  * @returns {Plan}
  */
-export function planOf(seed, index) {
+export function planOf(seed, index, byPredicate) {
   const chance = new Chance(seed * 1_000_003 + index);
   const first = Math.floor(index / SHARED_BY) * KEYS;
   const readOnly = chance.of(0.15);
   const fails = chance.of(0.08);
-  return { readOnly, fails, steps: stepsOf(chance, { first, readOnly, most: 5, depth: 0 }) };
+  return { readOnly, fails, steps: stepsOf(chance, { first, readOnly, byPredicate, most: 5, depth: 0 }) };
 }
 
 /**
  * @param {Chance} chance
- * @param {{ first: number, readOnly: boolean, most: number, depth: number }} limits
+ * @param {{ first: number, readOnly: boolean, byPredicate: boolean, most: number, depth: number }} limits
  * @returns {Step[]}
  */
-function stepsOf(chance, { first, readOnly, most, depth }) {
+function stepsOf(chance, { first, readOnly, byPredicate, most, depth }) {
   return Array.from({ length: 1 + chance.below(most) }, () => {
     if (depth < 2 && chance.of(0.12)) {
-      const steps = stepsOf(chance, { first, readOnly, most: 3, depth: depth + 1 });
+      const steps = stepsOf(chance, { first, readOnly, byPredicate, most: 3, depth: depth + 1 });
       return { kind: 'nested', fails: chance.of(0.5), steps };
     }
-    return { kind: readOnly || chance.of(0.55) ? 'read' : 'append', key: first + chance.below(KEYS) };
+    const isRead = readOnly || chance.of(0.55);
+    const key = first + chance.below(KEYS);
+    if (!byPredicate && !chance.of(0.4)) return { kind: isRead ? 'read' : 'append', key };
+    if (!isRead) return { kind: 'insert', key };
+    return { kind: 'select', first: key, last: key + chance.below(first + KEYS - key) };
   });
 }

@@ -40,14 +40,15 @@ export class Report {
    */
   add(subject, round) {
     this.#rounds.push({ subject, round });
-    const { level, seed, faults, forbidden, errors, history } = round;
-    const where = `${subject.name} on ${subject.database} at ${level}${faults ? ', with broken connections' : ''}, --seed ${seed}`;
+    const { level, seed, faults, kills, forbidden, errors, history } = round;
+    const how = faults ? ', with broken connections' : kills > 0 ? `, ${kills} killed` : '';
+    const where = `${subject.name} on ${subject.database} at ${level}${how}, --seed ${seed}`;
     const planned = new Set(history.map(({ name }) => name.replace(/\..*/, ''))).size;
     // The control shows what the database does by itself.
     if (!subject.isControl) for (const { name } of forbidden) this.failures.push(`${where}: ${name}`);
     if (!faults) for (const error of errors) this.failures.push(`${where}: ${error}`);
     // How many a broken connection hits depends on how busy the machine is.
-    const least = planned / (faults ? 10 : 2);
+    const least = kills > 0 ? 0 : planned / (faults ? 10 : 2);
     if (countOf(round, 'committed') < least) this.failures.push(`${where}: too few were committed`);
     console.log(
       `${where}: ${countOf(round, 'committed')} committed, ${forbidden.length} forbidden, ${round.seconds.toFixed(1)} s`,
@@ -70,13 +71,22 @@ export class Report {
         if (rounds.some((round) => round.level === level && round.allowed.length > 0)) continue;
         this.failures.push(`${database} at ${level} showed no anomaly that the level allows`);
       }
+      for (const [level, name] of [
+        ['read committed', 'phantom (P3)'],
+        ['repeatable read', 'write skew by predicate (G2)'],
+      ]) {
+        if (rounds.some((round) => round.level === level && round.allowed.some((one) => one.name === name))) continue;
+        this.failures.push(`${database} at ${level} showed no ${name}`);
+      }
       if (!rounds.some((round) => countOf(round, 'unknown') > 0))
         this.failures.push(`${database}: no outcome was unknown`);
     }
+    const killed = this.#rounds.flatMap(({ round }) => (round.kills > 0 ? [round] : []));
+    if (!killed.some((round) => countOf(round, 'unknown') > 0)) this.failures.push('No process was killed at a COMMIT');
   }
 
   text() {
-    const tables = [this.#levels(false), this.#levels(true), this.#kinds(), this.#found()];
+    const tables = [this.#levels(false), this.#levels(true), this.#kills(), this.#kinds(), this.#found()];
     return tables.map((table) => `\n${table}`).join('\n');
   }
 
@@ -85,6 +95,7 @@ export class Report {
     const tables = {
       levels: this.#levels(false),
       faults: this.#levels(true),
+      kills: this.#kills(),
       kinds: this.#kinds(),
       mutants: this.#found(),
     };
@@ -99,7 +110,7 @@ export class Report {
 
   /** @param {boolean} faults */
   #levels(faults) {
-    const rounds = this.#rounds.filter(({ round }) => round.faults === faults);
+    const rounds = this.#rounds.filter(({ round }) => round.faults === faults && round.kills === 0);
     const rows = Array.from(
       Map.groupBy(rounds, ({ subject }) => subject),
       ([subject, played]) => {
@@ -131,6 +142,30 @@ export class Report {
     const allowed = LEVELS.map((level) => `allowed, ${level}`);
     return tableOf(
       ['database', 'through', 'committed', 'rolled back', ...broken, 'seconds', ...allowed, 'forbidden'],
+      rows,
+    );
+  }
+
+  /** What is left of processes that were killed. */
+  #kills() {
+    const rounds = this.#rounds.filter(({ round }) => round.kills > 0);
+    const rows = Array.from(
+      Map.groupBy(rounds, ({ subject }) => subject),
+      ([subject, played]) => {
+        const all = played.map(({ round }) => round);
+        return [
+          `${subject.name}${subject.isControl ? ', without Ambit' : ''}`,
+          String(all.length),
+          String(sum(all, ({ kills }) => kills)),
+          String(sum(all, (round) => countOf(round, 'committed'))),
+          String(sum(all, (round) => countOf(round, 'unknown'))),
+          String(sum(all, storedUnknown)),
+          String(sum(all, ({ forbidden: { length } }) => length)),
+        ];
+      },
+    );
+    return tableOf(
+      ['through', 'rounds', 'processes killed', 'acknowledged', 'not acknowledged', 'of these stored', 'forbidden'],
       rows,
     );
   }
@@ -168,6 +203,19 @@ export class Report {
 /** @param {Round} round @param {string} outcome */
 function countOf({ history }, outcome) {
   return history.filter((one) => one.outcome === outcome && !one.name.startsWith('all')).length;
+}
+
+/** How many of unknown outcome are stored: something of them is in the last reads. @param {Round} round */
+function storedUnknown({ history }) {
+  const stored = new Set(
+    history.flatMap(({ name, operations }) =>
+      name === 'all' ? operations.flatMap((one) => ('elements' in one ? one.elements : [])) : [],
+    ),
+  );
+  /** @param {import('@ambit/host-contract').Operation} one @returns {boolean} */
+  const isStored = (one) =>
+    'element' in one ? stored.has(one.element) : 'operations' in one && one.operations.some(isStored);
+  return history.filter(({ outcome, operations }) => outcome === 'unknown' && operations.some(isStored)).length;
 }
 
 /** @template T @param {readonly T[]} list @param {(one: T) => number} of */

@@ -5,21 +5,24 @@ import { fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import { fromNodeSqlite } from '@ambit/drivers/node-sqlite';
 import { fromPgPool } from '@ambit/drivers/pg';
+import { fromPGlite } from '@ambit/drivers/pglite';
 import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import { runInTransaction } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
+import { createReplicatedPool } from '@ambit/transaction/replicas';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { PGlite } from '@electric-sql/pglite';
 import { DatabaseSync } from 'node:sqlite';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import {
-  betterSqlite3Folder,
   openBetterSqlite3,
   plainBetterSqlite3,
   plainMysql2,
   plainNodeSqlite,
   plainPg,
+  plainPGlite,
 } from './controls.mjs';
 import { MUTANTS } from './mutants.mjs';
 
@@ -34,11 +37,13 @@ import { MUTANTS } from './mutants.mjs';
 /** @typedef {{ isolation: IsolationLevel, readOnly: boolean }} Terms */
 
 /**
- * What the work of a transaction does with its list of elements, as text.
+ * What the work of a transaction does with its lists of elements, as text, and with the rows beside them.
  *
  * @typedef {object} Session
  * @property {(key: number, text: string) => Promise<unknown>} append
  * @property {(key: number) => Promise<string>} read
+ * @property {(key: number, element: number) => Promise<unknown>} insert
+ * @property {(first: number, last: number) => Promise<number[]>} select the elements of the rows with these keys, and those between
  * @property {(work: (session: Session) => Promise<void>) => Promise<void>} nested a savepoint
  */
 
@@ -74,51 +79,80 @@ function openPostgresJs(address) {
 const openMysql2 = (address, max = 5) =>
   fromMysql2Pool(mysql.createPool({ uri: address, connectionLimit: max }), { max, acquireTimeoutMs: BUSY_MS });
 
-/** @satisfies {Readonly<Record<string, { database: DatabaseName, open: (address: string, max?: number) => IDatabasePool }>>} */
+/** By the function that makes each. @satisfies {Readonly<Record<string, { from: string, database: DatabaseName, open: (address: string, max?: number) => IDatabasePool | Promise<IDatabasePool> }>>} */
 const POOLS = {
-  createPostgresPool: { database: 'PostgreSQL', open: openPostgres },
+  createPostgresPool: { from: '@ambit/transaction/postgres', database: 'PostgreSQL', open: openPostgres },
+  createReplicatedPool: {
+    from: '@ambit/transaction/replicas',
+    database: 'PostgreSQL',
+    // A standby that has been promoted may serve no reads: they have to come from the primary. Those of a standby are older by design.
+    open: (address) =>
+      createReplicatedPool({
+        primary: openPostgres(address),
+        replicas: [openPostgres(address)],
+        replicaTimeoutMs: BUSY_MS,
+      }),
+  },
   fromPgPool: {
+    from: '@ambit/drivers/pg',
     database: 'PostgreSQL',
     open: (address) => fromPgPool(new Pool({ connectionString: address, max: 5 }), { acquireTimeoutMs: BUSY_MS }),
   },
-  fromPostgresJs: { database: 'PostgreSQL', open: openPostgresJs },
-  createSqlitePool: { database: 'SQLite', open: (path) => createSqlitePool({ path, acquireTimeoutMs: BUSY_MS }) },
+  fromPostgresJs: { from: '@ambit/drivers/postgres-js', database: 'PostgreSQL', open: openPostgresJs },
+  fromPGlite: {
+    from: '@ambit/drivers/pglite',
+    database: 'PGlite',
+    open: async (folder) => fromPGlite(await PGlite.create(folder), { acquireTimeoutMs: BUSY_MS }),
+  },
+  createSqlitePool: {
+    from: '@ambit/transaction/sqlite',
+    database: 'SQLite',
+    open: (path) => createSqlitePool({ path, acquireTimeoutMs: BUSY_MS }),
+  },
   fromNodeSqlite: {
+    from: '@ambit/drivers/node-sqlite',
     database: 'SQLite',
     open: (path) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), { acquireTimeoutMs: BUSY_MS }),
   },
-  ...(betterSqlite3Folder === undefined
-    ? {}
-    : {
-        fromBetterSqlite3: {
-          database: 'SQLite',
-          open: (path) => fromBetterSqlite3(openBetterSqlite3(path), { acquireTimeoutMs: BUSY_MS }),
-        },
-      }),
-  fromMysql2Pool: { database: 'MariaDB', open: openMysql2 },
+  fromBetterSqlite3: {
+    from: '@ambit/drivers/better-sqlite3',
+    database: 'SQLite',
+    open: (path) => fromBetterSqlite3(openBetterSqlite3(path), { acquireTimeoutMs: BUSY_MS }),
+  },
+  fromMysql2Pool: { from: '@ambit/drivers/mysql2', database: 'MariaDB', open: openMysql2 },
 };
 
-/** The ORMs, and the databases that they are tried on. @type {Readonly<Record<string, readonly ('PostgreSQL' | 'SQLite')[]>>} */
-const ORMS = {
-  Kysely: ['PostgreSQL', 'SQLite'],
-  Drizzle: ['PostgreSQL', 'SQLite'],
-  Knex: ['PostgreSQL', 'SQLite'],
-  TypeORM: ['PostgreSQL'],
-  MikroORM: ['PostgreSQL', 'SQLite'],
-};
+/** Each ORM on each database that it has an adapter for. @type {readonly { name: string, from: string, database: 'PostgreSQL' | 'SQLite' }[]} */
+const ORMS = [
+  { name: 'Kysely', from: '@ambit/orm/kysely', database: 'PostgreSQL' },
+  { name: 'Kysely', from: '@ambit/orm/kysely', database: 'SQLite' },
+  { name: 'Drizzle', from: '@ambit/orm/drizzle', database: 'PostgreSQL' },
+  { name: 'Drizzle', from: '@ambit/orm/drizzle/sqlite', database: 'SQLite' },
+  { name: 'Knex', from: '@ambit/orm/knex', database: 'PostgreSQL' },
+  { name: 'Knex', from: '@ambit/orm/knex', database: 'SQLite' },
+  { name: 'TypeORM', from: '@ambit/orm/typeorm', database: 'PostgreSQL' },
+  { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'PostgreSQL' },
+  { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'SQLite' },
+  { name: 'Prisma', from: '@ambit/orm/prisma', database: 'PostgreSQL' },
+  { name: 'postgres.js', from: '@ambit/orm/postgres-js', database: 'PostgreSQL' },
+  { name: 'slonik', from: '@ambit/orm/slonik', database: 'PostgreSQL' },
+  { name: 'node-postgres', from: '@ambit/orm/pg', database: 'PostgreSQL' },
+];
 const POOL_OF_ORMS = /** @type {const} */ ({ PostgreSQL: 'createPostgresPool', SQLite: 'createSqlitePool' });
 
-/** @type {Readonly<Record<string, { database: DatabaseName, open: (address: string) => Subject }>>} */
+/** @type {Readonly<Record<string, { database: DatabaseName, open: (address: string) => Subject | Promise<Subject> }>>} */
 const PLAIN = {
   pg: { database: 'PostgreSQL', open: plainPg },
+  PGlite: { database: 'PGlite', open: plainPGlite },
   'node:sqlite': { database: 'SQLite', open: plainNodeSqlite },
-  ...(betterSqlite3Folder === undefined ? {} : { 'better-sqlite3': { database: 'SQLite', open: plainBetterSqlite3 } }),
+  'better-sqlite3': { database: 'SQLite', open: plainBetterSqlite3 },
   mysql2: { database: 'MariaDB', open: plainMysql2 },
 };
 
 /**
  * @typedef {object} SubjectName
  * @property {string} name
+ * @property {string} [from] where the pool or the adapter of the ORM is imported from
  * @property {DatabaseName} database
  * @property {boolean} isControl a plain driver, without Ambit
  * @property {boolean} isOrm
@@ -134,33 +168,33 @@ export const SUBJECTS = [
     isOrm: false,
     open: async (/** @type {string} */ address) => open(address),
   })),
-  ...Object.entries(POOLS).map(([name, { database, open }]) => ({
+  ...Object.entries(POOLS).map(([name, { from, database, open }]) => ({
     name,
+    from,
     database,
     isControl: false,
     isOrm: false,
     open: async (/** @type {string} */ address, /** @type {string | undefined} */ mutant) => {
       // A mutant that uses the pool inside of a transaction takes two connections.
-      const pool = open(address, mutant === undefined ? undefined : 12);
+      const pool = await open(address, mutant === undefined ? undefined : 12);
       return onPool(pool, (scope) => plainSession(scope, database), mutant);
     },
   })),
-  ...Object.entries(ORMS).flatMap(([orm, databases]) =>
-    databases.map((database) => ({
-      name: `${orm} on ${POOL_OF_ORMS[database]}`,
-      database,
-      isControl: false,
-      isOrm: true,
-      open: async (/** @type {string} */ address) => {
-        // They take seconds to load, which the process that checks does not need.
-        const { openOrm } = await import('./orms.mjs');
-        const pool = POOLS[POOL_OF_ORMS[database]].open(address);
-        const { session, close } = await openOrm(orm, pool, database);
-        const subject = onPool(pool, session);
-        return { ...subject, close: async () => void (await close?.(), await subject.close()) };
-      },
-    })),
-  ),
+  ...ORMS.map(({ name: orm, from, database }) => ({
+    name: `${orm} on ${POOL_OF_ORMS[database]}`,
+    from,
+    database,
+    isControl: false,
+    isOrm: true,
+    open: async (/** @type {string} */ address) => {
+      // They take seconds to load, which the process that checks does not need.
+      const { openOrm } = await import('./orms.mjs');
+      const pool = POOLS[POOL_OF_ORMS[database]].open(address);
+      const { session, close } = await openOrm(orm, pool, database, address);
+      const subject = onPool(pool, session);
+      return { ...subject, close: async () => void (await close?.(), await subject.close()) };
+    },
+  })),
 ];
 
 /**
@@ -201,9 +235,16 @@ function onPool(pool, sessionOf, mutantName) {
 function plainSession(scope, database) {
   const connection = scope.resolve('IConnection');
   const appended = database === 'MariaDB' ? 'CONCAT(items, $1)' : 'items || $1';
+  /** @param {string} sql @param {unknown[]} values @returns {Promise<any[]>} */
+  const query = (sql, values) => connection.query(sql, values);
   return {
-    append: (key, text) => connection.query(`UPDATE lists SET items = ${appended} WHERE k = $2`, [text, key]),
-    read: async (key) => String((await connection.query('SELECT items FROM lists WHERE k = $1', [key]))[0]?.['items']),
+    append: (key, text) => query(`UPDATE lists SET items = ${appended} WHERE k = $2`, [text, key]),
+    read: async (key) => (await query('SELECT items FROM lists WHERE k = $1', [key]))[0].items,
+    insert: (key, element) => query('INSERT INTO members (element, k) VALUES ($1, $2)', [element, key]),
+    select: async (first, last) => {
+      const rows = await query('SELECT element FROM members WHERE k BETWEEN $1 AND $2', [first, last]);
+      return rows.map((row) => Number(row.element));
+    },
     nested: (work) => runInTransaction(scope, (inner) => work(plainSession(inner, database))),
   };
 }

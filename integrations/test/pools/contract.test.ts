@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import { PGlite } from '@electric-sql/pglite';
+import { type BetterSqlite3, fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import { fromNodeSqlite } from '@ambit/drivers/node-sqlite';
 import { fromPgPool } from '@ambit/drivers/pg';
@@ -12,6 +14,12 @@ import { afterAll } from 'vitest';
 import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
 import { inFolder, mysqlUrl, newName, openSchema, testDatabase } from './databases.js';
+
+// It has no types of its own.
+const BetterSqlite3Database = createRequire(import.meta.url)('better-sqlite3-13') as new (
+  path: string,
+  options: object,
+) => BetterSqlite3;
 
 let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
@@ -77,6 +85,13 @@ const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 't
     hasOneConnection: true,
     beginWaits: true,
     open: () => inFolder((path, options) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), options)),
+  },
+  {
+    name: 'better-sqlite3',
+    hasOneConnection: true,
+    beginWaits: true,
+    open: () =>
+      inFolder((path, options) => fromBetterSqlite3(new BetterSqlite3Database(path, { timeout: 0 }), options)),
   },
 ];
 

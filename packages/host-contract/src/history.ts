@@ -1,12 +1,18 @@
 /**
  * A checker of transaction histories, in the manner of Elle: transactions append to lists and read them, so that each read shows
- * which transactions came before it and in which order. Cycles of these dependencies are the anomalies G0 to G2 of the literature.
+ * which transactions came before it and in which order. They also insert rows and select them by a predicate, which shows which
+ * transactions came before it. Cycles of these dependencies are the anomalies G0 to G2 of the literature.
  */
 
-/** One step of a transaction. No element is appended twice in a history. A nested one is a savepoint. */
+/**
+ * One step of a transaction. No element is written twice in a history. A nested one is a savepoint. `insert` adds a row that stays,
+ * and `select` gives the rows of several keys, in any order; their keys are not those of lists.
+ */
 export type Operation =
   | { readonly kind: 'append'; readonly key: string; readonly element: number }
+  | { readonly kind: 'insert'; readonly key: string; readonly element: number }
   | { readonly kind: 'read'; readonly key: string; readonly elements: readonly number[] }
+  | { readonly kind: 'select'; readonly keys: readonly string[]; readonly elements: readonly number[] }
   | { readonly kind: 'nested'; readonly undone: boolean; readonly operations: readonly Operation[] };
 
 /** One attempt of a transaction, as the program that ran it knows it. */
@@ -23,7 +29,7 @@ export interface RecordedTransaction {
 
 /**
  * How one transaction depends on another. `ww`: it wrote the next version; `wr`: it read what the other wrote; `rw`: the other wrote
- * the next version of what it read; `rt`: it began after the other had finished.
+ * the next version of what it read, or a row that its predicate matches and that it did not read; `rt`: it began after the other had finished.
  */
 type EdgeKind = 'ww' | 'wr' | 'rw' | 'rt';
 
@@ -32,6 +38,7 @@ interface Edge {
   readonly from: number;
   readonly to: number;
   readonly key?: string;
+  readonly isOfPredicate?: true;
   readonly why: string;
 }
 
@@ -54,6 +61,7 @@ const CYCLES_OF_WRITES = [
 /** A snapshot that is not one: what a transaction read is of two moments. */
 const OF_SNAPSHOTS = [
   'non-repeatable read',
+  'phantom (P3)',
   'read skew (G-single)',
   'read skew in real time',
   'long fork (G-nonadjacent)',
@@ -65,7 +73,7 @@ const OF_WRITES_ON_SNAPSHOTS = [
   'write after a stale read (G-single)',
   'write after a stale read in real time',
 ] as const;
-const OF_SERIAL_ORDER = ['write skew (G2-item)', 'serialization in real time'] as const;
+const OF_SERIAL_ORDER = ['write skew (G2-item)', 'write skew by predicate (G2)', 'serialization in real time'] as const;
 
 const COMMITTED = [...NEVER, ...CYCLES_OF_WRITES] as const;
 const INNODB = [...COMMITTED, ...OF_SNAPSHOTS] as const;
@@ -108,6 +116,12 @@ interface Read {
   readonly elements: readonly number[];
   /** The elements in front of the first one of this transaction. */
   readonly before: readonly number[];
+}
+
+interface Select {
+  readonly by: number;
+  readonly keys: readonly string[];
+  readonly elements: readonly number[];
 }
 
 /** How a cycle is searched: from each edge of the kind `through`, over edges of the `kinds`; `beforeRw` may stand in front of an rw. */
@@ -171,100 +185,20 @@ const WITH_RW: readonly CycleRule[] = [
  *
  * @param history - one record for each attempt; read every key twice at the end, or a write that nobody has read is not missed
  * @returns one anomaly for each set of transactions, the gravest kind first
- * @throws Error an element was appended twice
+ * @throws Error an element was written twice
  */
 export function anomaliesOf(history: readonly RecordedTransaction[]): Anomaly[] {
   return new Check(history).anomalies();
-}
-
-/** The smallest part of a history that still has an anomaly of this name. Elements of what was left out are left out of reads. */
-export function reducedTo(
-  history: readonly RecordedTransaction[],
-  { name, transactions }: Anomaly,
-): RecordedTransaction[] {
-  const has = (part: readonly RecordedTransaction[]): boolean => anomaliesOf(part).some((one) => one.name === name);
-  const involved = without(history, (one) => !transactions.includes(one.name));
-  let kept = has(involved) ? involved : [...history];
-  for (let size = Math.ceil(kept.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let start = 0; start < kept.length;) {
-      const left = new Set(kept.slice(start, start + size));
-      const part = without(kept, (one) => left.has(one));
-      if (has(part)) kept = part;
-      else start += size;
-    }
-  }
-  for (let smaller: RecordedTransaction[] | undefined = kept; smaller;) {
-    kept = smaller;
-    smaller = withoutOneOperation(kept).find(has);
-  }
-  return kept;
-}
-
-/** The anomaly, its transactions and why each follows the other, for a person. */
-export function describeAnomaly(history: readonly RecordedTransaction[], anomaly: Anomaly): string {
-  const { name } = anomaly;
-  const part = reducedTo(history, anomaly);
-  const { because } = anomaliesOf(part).find((one) => one.name === name) ?? anomaly;
-  const transactions = part.map((one) => `  ${one.name} (${one.outcome}): ${one.operations.map(shown).join(', ')}`);
-  return [`${name}:`, ...transactions, ...because.map((line) => `  because ${line}`)].join('\n');
-}
-
-function shown(operation: Operation): string {
-  if (operation.kind === 'append') return `append ${operation.key} ${operation.element}`;
-  if (operation.kind === 'read') return `read ${operation.key} [${operation.elements.join(' ')}]`;
-  return `savepoint${operation.undone ? ', rolled back' : ''} (${operation.operations.map(shown).join(', ')})`;
-}
-
-function without(
-  history: readonly RecordedTransaction[],
-  isLeft: (one: RecordedTransaction) => boolean,
-): RecordedTransaction[] {
-  const elements = new Set(history.filter(isLeft).flatMap(({ operations }) => elementsOf(operations)));
-  return history
-    .filter((one) => !isLeft(one))
-    .map((one) => ({ ...one, operations: withoutElements(one.operations, elements) }));
-}
-
-function elementsOf(operations: readonly Operation[]): number[] {
-  return operations.flatMap((one) =>
-    one.kind === 'append' ? [one.element] : one.kind === 'nested' ? elementsOf(one.operations) : [],
-  );
-}
-
-function withoutElements(operations: readonly Operation[], left: ReadonlySet<number>): Operation[] {
-  return operations.map((one) => {
-    if (one.kind === 'read') return { ...one, elements: one.elements.filter((element) => !left.has(element)) };
-    return one.kind === 'nested' ? { ...one, operations: withoutElements(one.operations, left) } : one;
-  });
-}
-
-function withoutOneOperation(history: readonly RecordedTransaction[]): RecordedTransaction[][] {
-  return history.flatMap((transaction, at) =>
-    smallerLists(transaction.operations).map(({ operations, left }) => {
-      const elements = new Set(elementsOf([left]));
-      const all = history.map((one, index) => (index === at ? { ...one, operations } : one));
-      return all.map((one) => ({ ...one, operations: withoutElements(one.operations, elements) }));
-    }),
-  );
-}
-
-function smallerLists(operations: readonly Operation[]): { operations: Operation[]; left: Operation }[] {
-  return operations.flatMap((one, at) => {
-    const smaller = [{ operations: operations.toSpliced(at, 1), left: one }];
-    if (one.kind !== 'nested') return smaller;
-    const inside = smallerLists(one.operations).map((list) => ({
-      operations: operations.with(at, { ...one, operations: list.operations }),
-      left: list.left,
-    }));
-    return [...smaller, ...inside];
-  });
 }
 
 /** One history, and what was found in it so far. */
 class Check {
   readonly #history: readonly RecordedTransaction[];
   readonly #writes = new Map<number, Write>();
+  /** The rows of each key, without those of savepoints that were rolled back. */
+  readonly #inserted = new Map<string, Write[]>();
   readonly #reads: Read[] = [];
+  readonly #selects: Select[] = [];
   /** Committed, or of unknown outcome and seen by another. */
   readonly #isCommitted: boolean[];
   /** The order in which each key got its elements. */
@@ -299,12 +233,16 @@ class Check {
   ): void {
     for (const one of operations) {
       if (one.kind === 'nested') this.#noteWrites(one.operations, { by, undone: undone || one.undone, last });
-      if (one.kind !== 'append') continue;
-      const { key, element } = one;
-      if (this.#writes.has(element)) throw new Error(`${element} was appended twice`);
+      if (one.kind !== 'append' && one.kind !== 'insert') continue;
+      const { kind, key, element } = one;
+      if (this.#writes.has(element)) throw new Error(`${element} was written twice`);
       const write = { by, key, element, undone, position: this.#writes.size, isIntermediate: false };
       this.#writes.set(element, write);
       if (undone) continue;
+      if (kind === 'insert') {
+        this.#inserted.set(key, [...(this.#inserted.get(key) ?? []), write]);
+        continue;
+      }
       const before = last.get(key);
       if (before) before.isIntermediate = true;
       last.set(key, write);
@@ -314,7 +252,7 @@ class Check {
   #noteSeen(operations: readonly Operation[]): void {
     for (const one of operations) {
       if (one.kind === 'nested') this.#noteSeen(one.operations);
-      if (one.kind !== 'read') continue;
+      if (one.kind !== 'read' && one.kind !== 'select') continue;
       for (const element of one.elements) {
         const write = this.#writes.get(element);
         if (write && !write.undone && this.#history[write.by]?.outcome === 'unknown')
@@ -329,8 +267,10 @@ class Check {
     { by, own, seen }: { by: number; own: Map<string, readonly number[]>; seen: Map<string, string> },
   ): void {
     for (const one of operations) {
-      if (one.kind === 'append') own.set(one.key, [...(own.get(one.key) ?? []), one.element]);
+      if (one.kind === 'append' || one.kind === 'insert') own.set(one.key, [...(own.get(one.key) ?? []), one.element]);
       else if (one.kind === 'read') this.#checkRead(one.key, one.elements, { by, own: own.get(one.key) ?? [], seen });
+      else if (one.kind === 'select')
+        this.#checkSelect(one.keys, one.elements, { by, own: one.keys.flatMap((key) => own.get(key) ?? []), seen });
       else {
         const before = new Map(own);
         this.#checkReads(one.operations, { by, own, seen });
@@ -348,27 +288,7 @@ class Check {
     { by, own, seen }: { by: number; own: readonly number[]; seen: Map<string, string> },
   ): void {
     const what = `${this.#name(by)} read ${key} as [${elements.join(' ')}]`;
-    const writes = elements.map((element) => this.#writes.get(element));
-    const repeated = writes.flatMap((write, at) => (write && writes.indexOf(write) < at ? [write.by] : []));
-    if (repeated.length > 0) this.#note('duplicate element', [by, ...repeated], what);
-    for (const [at, write] of writes.entries()) {
-      const element = elements[at];
-      if (!write || write.key !== key)
-        this.#note('unknown element', [by], `${what}, and nobody appended ${element} to it`);
-      else if (write.by === by) {
-        if (own.includes(write.element)) continue;
-        if (write.undone)
-          this.#note('aborted read (G1a)', [by], `${what}, with ${element} of a savepoint that was rolled back`);
-        else this.#note('unknown element', [by], `${what}, and appended ${element} only later`);
-      } else if (write.undone || !this.#isCommitted[write.by])
-        this.#note(
-          'aborted read (G1a)',
-          [by, write.by],
-          `${what}, with ${element} that ${this.#name(write.by)} rolled back`,
-        );
-    }
-    const missing = own.filter((element) => !elements.includes(element));
-    if (missing.length > 0) this.#note('own write not read', [by], `${what}, without its own ${missing.join(' ')}`);
+    const writes = this.#checkElements([key], elements, { by, own, what });
     const last = writes.findLast((write) => write && write.by !== by);
     if (last?.isIntermediate)
       this.#note(
@@ -385,6 +305,63 @@ class Check {
     if (first !== undefined && first !== version)
       this.#note('non-repeatable read', [by], `${what}, and before as [${first}]`);
     seen.set(key, version);
+  }
+
+  #checkSelect(
+    keys: readonly string[],
+    elements: readonly number[],
+    { by, own, seen }: { by: number; own: readonly number[]; seen: Map<string, string> },
+  ): void {
+    const what = `${this.#name(by)} selected ${keys.join(', ')} as [${elements.join(' ')}]`;
+    const writes = this.#checkElements(keys, elements, { by, own, what });
+    this.#selects.push({ by, keys, elements });
+    const others = new Set(writes.flatMap((write) => (write && write.by !== by ? [write.by] : [])));
+    for (const missed of this.#rowsOf(keys)) {
+      if (others.has(missed.by) && !elements.includes(missed.element))
+        this.#note(
+          'intermediate read (G1b)',
+          [by, missed.by],
+          `${what}, with a part of what ${this.#name(missed.by)} inserted, without ${missed.element}`,
+        );
+    }
+    for (const key of keys) {
+      const foreign = writes.flatMap((write) => (write?.key === key && write.by !== by ? [write.element] : []));
+      const rows = foreign.toSorted((a, b) => a - b).join(' ');
+      const first = seen.get(key);
+      if (first !== undefined && first !== rows)
+        this.#note('phantom (P3)', [by], `${what}, and before ${key} as [${first}]`);
+      seen.set(key, rows);
+    }
+  }
+
+  /** What nobody may find where these elements were read or selected, at any level. */
+  #checkElements(
+    keys: readonly string[],
+    elements: readonly number[],
+    { by, own, what }: { by: number; own: readonly number[]; what: string },
+  ): (Write | undefined)[] {
+    const writes = elements.map((element) => this.#writes.get(element));
+    const repeated = writes.flatMap((write, at) => (write && writes.indexOf(write) < at ? [write.by] : []));
+    if (repeated.length > 0) this.#note('duplicate element', [by, ...repeated], what);
+    for (const [at, write] of writes.entries()) {
+      const element = elements[at];
+      if (!write || !keys.includes(write.key))
+        this.#note('unknown element', [by], `${what}, and nobody wrote ${element} there`);
+      else if (write.by === by) {
+        if (own.includes(write.element)) continue;
+        if (write.undone)
+          this.#note('aborted read (G1a)', [by], `${what}, with ${element} of a savepoint that was rolled back`);
+        else this.#note('unknown element', [by], `${what}, and wrote ${element} only later`);
+      } else if (write.undone || !this.#isCommitted[write.by])
+        this.#note(
+          'aborted read (G1a)',
+          [by, write.by],
+          `${what}, with ${element} that ${this.#name(write.by)} rolled back`,
+        );
+    }
+    const missing = own.filter((element) => !elements.includes(element));
+    if (missing.length > 0) this.#note('own write not read', [by], `${what}, without its own ${missing.join(' ')}`);
+    return writes;
   }
 
   #orderVersions(): void {
@@ -427,7 +404,7 @@ class Check {
   /** A write that nobody has read although its key was read later. */
   #findLostWrites(): void {
     const ends = this.#history.map(({ outcome, finished }) => (outcome === 'committed' ? finished : Infinity));
-    for (const { by, elements } of this.#reads) {
+    for (const { by, elements } of [...this.#reads, ...this.#selects]) {
       for (const element of elements) {
         const write = this.#writes.get(element);
         const { finished = Infinity } = this.#history[by] ?? {};
@@ -436,12 +413,16 @@ class Check {
       }
     }
     const lastRead = new Map<string, number>();
-    for (const { by, key } of this.#reads)
-      lastRead.set(key, Math.max(lastRead.get(key) ?? -Infinity, this.#history[by]?.began ?? -Infinity));
+    const notice = (by: number, key: string): void =>
+      void lastRead.set(key, Math.max(lastRead.get(key) ?? -Infinity, this.#history[by]?.began ?? -Infinity));
+    for (const { by, key } of this.#reads) notice(by, key);
+    for (const { by, keys } of this.#selects) for (const key of keys) notice(by, key);
+    const selected = new Set(this.#selects.flatMap(({ elements }) => elements));
     for (const { by, key, element, undone } of this.#writes.values()) {
-      if (undone || !this.#isCommitted[by] || this.#orders.get(key)?.includes(element)) continue;
+      if (undone || !this.#isCommitted[by]) continue;
+      if (selected.has(element) || this.#orders.get(key)?.includes(element)) continue;
       if ((lastRead.get(key) ?? -Infinity) > (ends[by] ?? Infinity))
-        this.#note('lost write', [by], `${this.#name(by)} appended ${element} to ${key}, which is in no later read`);
+        this.#note('lost write', [by], `${this.#name(by)} wrote ${element} to ${key}, which is in no later read`);
     }
   }
 
@@ -472,6 +453,24 @@ class Check {
       if (isOverwritten && foreign !== undefined && !before.includes(foreign))
         this.#addEdge('wr', this.#writerOf(foreign), by, { key, why: `${read}, with ${foreign} of`, isOf: 'to' });
     }
+    for (const { by, keys, elements } of this.#selects) {
+      const selected = `selected ${keys.join(', ')} as [${elements.join(' ')}]`;
+      for (const { by: writer, element } of this.#rowsOf(keys)) {
+        if (elements.includes(element))
+          this.#addEdge('wr', writer, by, { why: `${selected}, with ${element} of`, isOf: 'to' });
+        else
+          this.#addEdge('rw', by, writer, {
+            isOfPredicate: true,
+            why: `${selected}, without ${element} of`,
+            isOf: 'from',
+          });
+      }
+    }
+  }
+
+  /** What was inserted with one of these keys, and not rolled back. */
+  #rowsOf(keys: readonly string[]): Write[] {
+    return keys.flatMap((key) => this.#inserted.get(key) ?? []).filter(({ by }) => this.#isCommitted[by]);
   }
 
   /** Each transaction after those that had finished before it began, without those that follow from others. */
@@ -497,14 +496,21 @@ class Check {
     kind: EdgeKind,
     from: number | undefined,
     to: number | undefined,
-    { key, why, isOf }: { key?: string; why: string; isOf: 'from' | 'to' },
+    { key, why, isOf, isOfPredicate }: { key?: string; isOfPredicate?: true; why: string; isOf: 'from' | 'to' },
   ): void {
     if (from === undefined || to === undefined || from === to) return;
     const edges = this.#edges[from];
     if (!edges || edges.some((edge) => edge.to === to && edge.kind === kind && edge.key === key)) return;
     const [subject, object] = isOf === 'to' ? [to, from] : [from, to];
     const line = `${this.#name(from)} -${kind}-> ${this.#name(to)}: ${this.#name(subject)} ${why} ${this.#name(object)}`;
-    edges.push({ kind, from, to, why: line, ...(key === undefined ? {} : { key }) });
+    edges.push({
+      kind,
+      from,
+      to,
+      why: line,
+      ...(key === undefined ? {} : { key }),
+      ...(isOfPredicate && { isOfPredicate }),
+    });
   }
 
   #findCycles(): void {
@@ -522,8 +528,9 @@ class Check {
     if (!cycle) return false;
     const isOfOneKey = cycle.every(({ key }) => key !== undefined && key === cycle[0]?.key);
     const isLostUpdate = name === 'write after a stale read (G-single)' && isOfOneKey;
+    const isByPredicate = name === 'write skew (G2-item)' && cycle.some(({ isOfPredicate }) => isOfPredicate);
     this.#note(
-      isLostUpdate ? 'lost update (P4)' : name,
+      isLostUpdate ? 'lost update (P4)' : isByPredicate ? 'write skew by predicate (G2)' : name,
       [...new Set(cycle.map(({ from }) => from))],
       ...cycle.map(({ why }) => why),
     );

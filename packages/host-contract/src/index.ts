@@ -25,10 +25,9 @@ export {
   anomaliesOf,
   type Anomaly,
   type AnomalyName,
-  describeAnomaly,
   FORBIDDEN,
   type Operation,
   type RecordedTransaction,
-  reducedTo,
 } from './history.js';
+export { describeAnomaly, reducedTo } from './history-reduced.js';
 export { addWithHead, compress, saveFirst, type Wrap } from './wrappers.js';

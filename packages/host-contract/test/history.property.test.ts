@@ -37,12 +37,14 @@ test('histories of a weaker level have what only the stronger ones forbid', () =
       'long fork in real time',
       'lost update (P4)',
       'non-repeatable read',
+      'phantom (P3)',
       'read skew (G-single)',
       'read skew in real time',
       'serialization in real time',
       'write after a stale read (G-single)',
       'write after a stale read in real time',
       'write skew (G2-item)',
+      'write skew by predicate (G2)',
     ],
     [
       'lost update (P4)',
@@ -50,11 +52,15 @@ test('histories of a weaker level have what only the stronger ones forbid', () =
       'write after a stale read (G-single)',
       'write after a stale read in real time',
       'write skew (G2-item)',
+      'write skew by predicate (G2)',
     ],
-    ['serialization in real time', 'write skew (G2-item)'],
+    ['serialization in real time', 'write skew (G2-item)', 'write skew by predicate (G2)'],
     [],
   ]);
 });
+
+const LISTS = ['x', 'y'];
+const ROWS = ['p', 'q'];
 
 /** A few transactions whose reads are beginnings of a random order, and two that read everything at the end. */
 function anyHistory(chance: Chance): RecordedTransaction[] {
@@ -62,7 +68,7 @@ function anyHistory(chance: Chance): RecordedTransaction[] {
   const writes: { key: string; element: number }[] = [];
   const plans = Array.from({ length: 2 + chance.below(3) }, () =>
     Array.from({ length: 1 + chance.below(3) }, () => {
-      const key = chance.pick(['x', 'y']);
+      const key = chance.pick([...LISTS, ...ROWS]);
       if (chance.of(0.5)) return { key, element: undefined };
       element += 1;
       writes.push({ key, element });
@@ -73,13 +79,25 @@ function anyHistory(chance: Chance): RecordedTransaction[] {
     const elements = writes.flatMap((write) => (write.key === key ? [write.element] : []));
     return chance.of(0.6) ? elements : elements.toSorted(() => chance.next() - 0.5);
   };
-  const orders = new Map(['x', 'y'].map((key) => [key, order(key)]));
+  const orders = new Map(LISTS.map((key) => [key, order(key)]));
   const ofKey = (key: string): number[] => orders.get(key) ?? [];
+  const inserted = writes.filter(({ key }) => ROWS.includes(key)).toSorted(() => chance.next() - 0.5);
+  const selectOf = (keys: readonly string[], own: readonly number[]): Operation => {
+    const first = inserted.slice(0, chance.below(inserted.length + 1));
+    const rows = inserted.filter((row) => keys.includes(row.key) && (own.includes(row.element) || first.includes(row)));
+    return { kind: 'select', keys, elements: rows.map((row) => row.element) };
+  };
   const transactions = plans.map((plan, at): RecordedTransaction => {
     const began = chance.below(6);
     const own = new Map<string, number>();
+    const ownRows: number[] = [];
     const operations = plan.map((step): Operation => {
       const { key } = step;
+      if (ROWS.includes(key)) {
+        if (step.element === undefined) return selectOf(chance.of(0.5) ? ROWS : [key], chance.of(0.9) ? ownRows : []);
+        ownRows.push(step.element);
+        return { kind: 'insert', key, element: step.element };
+      }
       if (step.element !== undefined) {
         own.set(key, step.element);
         return { kind: 'append', key, element: step.element };
@@ -91,7 +109,10 @@ function anyHistory(chance: Chance): RecordedTransaction[] {
     });
     return { name: `T${at}`, outcome: 'committed', began, finished: began + 1 + chance.below(6), operations };
   });
-  const reads = ['x', 'y'].map((key): Operation => ({ kind: 'read', key, elements: ofKey(key) }));
+  const reads = [
+    ...LISTS.map((key): Operation => ({ kind: 'read', key, elements: ofKey(key) })),
+    { kind: 'select', keys: ROWS, elements: inserted.map((row) => row.element) } as const,
+  ];
   const last = ['last', 'again'].map((name, at): RecordedTransaction => ({
     name,
     outcome: 'committed',
@@ -113,8 +134,13 @@ function isSerial(
     const after = new Map(lists);
     for (const one of next.operations) {
       if (one.kind === 'nested') return false;
+      if (one.kind === 'select') {
+        const rows = one.keys.flatMap((key) => after.get(key) ?? []);
+        if (rows.length !== one.elements.length || rows.some((row) => !one.elements.includes(row))) return false;
+        continue;
+      }
       const elements = after.get(one.key) ?? [];
-      if (one.kind === 'append') after.set(one.key, [...elements, one.element]);
+      if (one.kind !== 'read') after.set(one.key, [...elements, one.element]);
       else if (one.elements.join() !== elements.join()) return false;
     }
     return isSerial(

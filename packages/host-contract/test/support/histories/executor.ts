@@ -3,6 +3,7 @@ import type { Chance, FORBIDDEN, Operation, RecordedTransaction } from '../../..
 export type Level = keyof typeof FORBIDDEN;
 
 const KEYS = ['x', 'y', 'z'];
+const ROW_KEYS = ['p', 'q', 'r'];
 
 /** The lists of one transaction: what it sees of each key that it has written. */
 type Lists = Map<string, readonly number[]>;
@@ -12,10 +13,17 @@ interface Version {
   readonly elements: readonly number[];
 }
 
+interface Row {
+  readonly at: number;
+  readonly key: string;
+  readonly element: number;
+}
+
 /** A transaction that is open. */
 class Running {
   readonly operations: Operation[] = [];
   readonly own: Lists = new Map();
+  rows: readonly Row[] = [];
   snapshot = 0;
   constructor(readonly began: number) {}
 }
@@ -28,6 +36,7 @@ export class Executor {
   readonly #chance: Chance;
   readonly #level: Level;
   readonly #stored = new Map<string, Version[]>();
+  readonly #rows: Row[] = [];
   readonly #locks = new Map<string, Running>();
   #now = 0;
   #element = 0;
@@ -72,13 +81,24 @@ export class Executor {
       const key = this.#chance.pick(KEYS);
       if (most > 1 && this.#chance.of(0.15)) {
         const before = new Map(running.own);
+        const { rows } = running;
         const inside: Operation[] = [];
         const undone = this.#chance.of(0.5);
         if (!(yield* this.#steps(running, inside, most - 1))) return false;
         operations.push({ kind: 'nested', undone, operations: inside });
         if (!undone) continue;
+        running.rows = rows;
         running.own.clear();
         for (const [written, elements] of before) running.own.set(written, elements);
+      } else if (this.#chance.of(0.15)) {
+        this.#element += 1;
+        const row = { at: Infinity, key: this.#chance.pick(ROW_KEYS), element: this.#element };
+        operations.push({ kind: 'insert', key: row.key, element: row.element });
+        running.rows = [...running.rows, row];
+      } else if (this.#chance.of(0.2)) {
+        const first = this.#chance.below(ROW_KEYS.length);
+        const keys = ROW_KEYS.slice(first, first + 1 + this.#chance.below(ROW_KEYS.length));
+        operations.push({ kind: 'select', keys, elements: this.#select(running, keys) });
       } else if (this.#chance.of(0.5)) operations.push({ kind: 'read', key, elements: this.#read(running, key) });
       else {
         while ((this.#locks.get(key) ?? running) !== running) yield false;
@@ -101,14 +121,22 @@ export class Executor {
     return this.#stored.get(key)?.findLast(({ at }) => at <= running.snapshot)?.elements ?? [];
   }
 
+  #select(running: Running, keys: readonly string[]): readonly number[] {
+    const last = this.#level === 'read committed' ? this.#now : running.snapshot;
+    const stored = this.#rows.filter(({ at }) => at <= last);
+    return [...stored, ...running.rows].flatMap(({ key, element }) => (keys.includes(key) ? [element] : []));
+  }
+
   #finish(running: Running, name: string, mayCommit: boolean): RecordedTransaction {
     for (const [key, holder] of this.#locks) if (holder === running) this.#locks.delete(key);
-    const { began, operations, own } = running;
+    const { began, operations, own, rows } = running;
     const isStored = mayCommit && this.#chance.of(0.9);
     const isUnknown = mayCommit && this.#chance.of(0.1);
     const at = this.#tick();
-    if (isStored)
+    if (isStored) {
       for (const [key, elements] of own) this.#stored.set(key, [...(this.#stored.get(key) ?? []), { at, elements }]);
+      this.#rows.push(...rows.map((row) => ({ ...row, at })));
+    }
     const outcome = isUnknown ? 'unknown' : isStored ? 'committed' : 'rolled back';
     return { name, outcome, began, finished: isUnknown ? Infinity : this.#tick(), operations };
   }
@@ -116,6 +144,8 @@ export class Executor {
   #readAll(name: string): RecordedTransaction {
     const began = this.#tick();
     const operations = KEYS.map((key): Operation => ({ kind: 'read', key, elements: this.#newest(key).elements }));
+    const elements = this.#rows.map(({ element }) => element);
+    operations.push({ kind: 'select', keys: ROW_KEYS, elements });
     return { name, outcome: 'committed', began, finished: this.#tick(), operations };
   }
 
