@@ -216,7 +216,7 @@ export class Connection {
   }
 }
 
-/** Their responses have room, whatever they are. */
+/** Their responses are no burden, whatever they are. */
 const FEW_REQUESTS = 20;
 
 interface TurnListener {

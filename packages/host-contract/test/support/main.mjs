@@ -32,7 +32,7 @@ async function place(scope, { id, wait }) {
   await once(process, 'message');
 }
 
-function tellOf(server) {
+function report(server) {
   process.send({ event: 'listening', port: server.address().port });
   server.on('connection', (socket) => socket.on('close', () => process.send({ event: 'closed' })));
 }
@@ -48,7 +48,7 @@ if (host === 'Express') {
     res.status(201).json({});
   });
   app.get('/large', (_req, res) => res.send(large()));
-  const server = app.listen(0, '127.0.0.1', () => tellOf(server));
+  const server = app.listen(0, '127.0.0.1', () => report(server));
   disposeOnSignal(server, container);
 } else if (host === 'node:http') {
   const placeOrder = withNodeTransaction(async (req, res, scope) => {
@@ -58,7 +58,7 @@ if (host === 'Express') {
   const orders = createHandler(container, placeOrder);
   const texts = createHandler(container, (_req, res) => void res.end(large()));
   const server = createServer((req, res) => (req.url === '/large' ? texts : orders)(req, res));
-  server.listen(0, '127.0.0.1', () => tellOf(server));
+  server.listen(0, '127.0.0.1', () => report(server));
   disposeOnSignal(server, container);
 } else {
   const app = fastify();
@@ -72,5 +72,5 @@ if (host === 'Express') {
   app.get('/large', () => large());
   process.once('SIGTERM', () => void app.close().then(() => process.exit(0)));
   await app.listen({ port: 0, host: '127.0.0.1' });
-  tellOf(app.server);
+  report(app.server);
 }
