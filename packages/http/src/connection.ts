@@ -64,7 +64,7 @@ export class Connection {
   /** Of its responses, what its client has not taken. */
   get unreadBytes(): number {
     let bytes = 0;
-    for (const { res } of this) bytes += res.writableLength;
+    for (let request = this.newest; request; request = request.older) bytes += request.res.writableLength;
     return bytes;
   }
 

@@ -188,9 +188,10 @@ export class ServerConnections {
     const now = performance.now();
     if (now < this.#looksForUnreadAt) return;
     this.#looksForUnreadAt = now + LOOK_FOR_UNREAD_EVERY_MS;
-    const unread = Array.from(this.#connections, (connection) => ({ connection, bytes: connection.unreadBytes }));
-    let total = unread.reduce((sum, { bytes }) => sum + bytes, 0);
+    let total = 0;
+    for (const connection of this.#connections) total += connection.unreadBytes;
     if (total <= this.#mostUnread) return;
+    const unread = Array.from(this.#connections, (connection) => ({ connection, bytes: connection.unreadBytes }));
     for (const { connection, bytes } of unread.toSorted((one, other) => other.bytes - one.bytes)) {
       connection.cut();
       total -= bytes;
