@@ -64,6 +64,7 @@ const STEPS = {
   concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
   shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
+  'hostile-load': 'node service/chaos/hostile-load.mjs --seconds 5',
   images: 'node scripts/images.mjs',
   readme: 'node scripts/first-commands.mjs',
   tests: 'vitest run --project shared --project isolated',
@@ -93,7 +94,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model histories nothing-lost failover events read-your-writes concurrency shutdown ' +
+  'simulation pipelines model histories nothing-lost failover events read-your-writes concurrency shutdown hostile-load ' +
   'plans images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
