@@ -108,7 +108,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const name = url.pathname.slice(parts.path.length);
     const access = control.access(request);
     if (access === 'refused') return sendText(response, 403, REFUSED);
-    if (access === 'too many wrong tokens') return tooMany(request, response);
+    if (typeof access === 'object') return tooMany(response, access.retryAfter);
     if (name === '/login' && request.method === 'POST') return login(request, response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
@@ -147,16 +147,11 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const body = await bodyOf(request);
     if (body === undefined) return sendText(response, 413, 'The form is too long');
     const access = control.try(request, new URLSearchParams(body).get('token') ?? '');
-    if (access === 'too many wrong tokens') return tooMany(request, response);
+    if (typeof access === 'object') return tooMany(response, access.retryAfter);
     if (access === 'token required')
       return file(request, response, 'login.html', 401, (page) => page.replace(' hidden', ''));
     response.setHeader('set-cookie', control.cookie(request));
     return redirect(response, `${parts.path}/`);
-  };
-
-  const tooMany = (request: IncomingMessage, response: ServerResponse): void => {
-    response.setHeader('retry-after', control.waitOf(request));
-    sendText(response, 429, 'Too many wrong tokens: try again in a minute');
   };
 
   return (request, response) => {
@@ -174,6 +169,11 @@ export function urlOf({ url = '/', originalUrl }: IncomingMessage & { originalUr
 
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
+}
+
+function tooMany(response: ServerResponse, retryAfter: number): void {
+  response.setHeader('retry-after', retryAfter);
+  sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
 }
 
 function redirect(response: ServerResponse, to: string): void {
