@@ -16,6 +16,7 @@ const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 
 const ORIGIN = /^https?:\/\/[^/?]+/i;
 const ESCAPE = /%[2-7][\da-f]/gi;
 const UNRESERVED = /[\w.~-]/;
+const HOST = 'host';
 /** Health checks and scrapes are logged at level `debug`. */
 const QUIET = /^\/(?:health\/|metrics$)/;
 
@@ -59,9 +60,17 @@ export function logRequest(logger: ILogger, context: LoggedContext, req: Incomin
   });
 }
 
-/** Node would respond without a body. */
-export function requireHostHeader({ headers, httpVersion }: IncomingMessage): void {
-  if (headers.host === undefined && httpVersion === '1.1') throw new Problem(400, 'The request is malformed');
+/**
+ * Refuses a request without `Host`, to which Node would respond without a body, and one with two: a proxy in front of the service may
+ * have decided by the other one.
+ */
+export function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) throw new Problem(400, 'The request is malformed');
 }
 
 export async function identifyCaller(

@@ -22,7 +22,7 @@ import {
   mayHaveBody,
   normalizedPath,
   pathOf,
-  requireHostHeader,
+  requireOneHost,
   simplifyTargets,
 } from '../../http/request.js';
 import { JSON_TYPE, respondToFailure } from '../../http/response.js';
@@ -62,7 +62,7 @@ function requestHead(options: HostOptions): RequestHandler {
   return async (req, res, next) => {
     const context = beginRequest(options, req.container, req, res);
     res.setHeader('x-request-id', context.requestId);
-    requireHostHeader(req);
+    requireOneHost(req);
     if (req.url.includes('%')) req.url = decodable(req.url);
     if (identify) await identifyCaller(identify, req, context);
     next();

@@ -10,7 +10,7 @@ import {
   JsonBodies,
   logRequest,
   mayHaveBody,
-  requireHostHeader,
+  requireOneHost,
 } from '../../http/request.js';
 import { type ErrorResponse, errorResponse, JSON_TYPE, respondToFailure } from '../../http/response.js';
 import { unrouted } from '../../http/routes.js';
@@ -51,7 +51,7 @@ export function addHooks(server: FastifyInstance, options: HostOptions): void {
     const { requestId } = beginRequest(options, request.container, request.raw, reply.raw);
     request.id = requestId;
     reply.header('x-request-id', requestId);
-    requireHostHeader(request.raw);
+    requireOneHost(request.raw);
     done();
   });
 
