@@ -285,8 +285,10 @@ function hasProto(value: unknown): boolean {
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 const isText = (value: string): boolean => !UNSTORABLE.test(value);
 Format.Set('text', isText);
-// Between quotes an address may have any character.
-Format.Set('email', (value) => IsEmail(value) && isText(value));
+/** A line break would begin another header of a message that is sent to the address. */
+const NOT_IN_ADDRESS = /[\p{Cc}\p{Surrogate}]/u;
+// Between quotes the format itself allows every character.
+Format.Set('email', (value) => IsEmail(value) && !NOT_IN_ADDRESS.test(value));
 
 const FORMATS: Readonly<Record<string, string>> = {
   text: 'must be well-formed Unicode text without NUL',
