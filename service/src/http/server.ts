@@ -11,7 +11,7 @@ import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
 import { ExplainedError } from '../problem.js';
 import { logRequest } from './request.js';
-import { jsonResponse, refusal } from './response.js';
+import { jsonResponse, PROTECTED, refusal } from './response.js';
 
 /** New clients may arrive without end, and the service has to stop. */
 const MAX_MS = 3000;
@@ -152,7 +152,7 @@ function refuseExpectation(logger: ILogger) {
     logRequest(logger, { requestId }, req, res);
     const refused = refusal(417);
     const { status, headers, body } = jsonResponse(refused.status, refused.body);
-    res.writeHead(status, { 'x-request-id': requestId, ...headers });
+    res.writeHead(status, { 'x-request-id': requestId, ...PROTECTED, ...headers });
     res.end(body);
   };
 }
@@ -170,12 +170,10 @@ export function respondToClientError(logger: ILogger) {
     const requestId = newId();
     const { status, body } = refusal(STATUS_OF[code] ?? 400);
     logger.info({ msg: 'request refused', requestId, status });
-    const text = JSON.stringify(body);
-    socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${requestId}\r\n` +
-        'Content-Type: application/json; charset=utf-8\r\n' +
-        `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-    );
+    const { headers, body: text } = jsonResponse(status, body);
+    const lines = Object.entries({ 'x-request-id': requestId, ...PROTECTED, ...headers, connection: 'close' });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${text}`);
     // The rest of a late request must not be carried out.
     if (code === TOO_LATE) socket.destroy();
     else destroySoon(socket);
