@@ -159,10 +159,14 @@ export class JsonBodies {
   async read(req: IncomingMessage): Promise<unknown> {
     const bytes = await this.#readBytes(req);
     const { 'content-type': type, 'content-encoding': encoding = 'identity' } = req.headers;
+    const { 'transfer-encoding': coding = 'chunked' } = req.headers;
     if (type === undefined && bytes.length === 0) return undefined;
     if (!JSON_TYPE.test(type ?? '')) throw new Problem(415, 'The body must be sent as application/json in UTF-8');
     if (bytes.length === 0) return undefined;
     if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'The body must be sent without Content-Encoding');
+    // Node takes `gzip, chunked` for chunks, and leaves what is in them as it is.
+    if (coding.toLowerCase() !== 'chunked')
+      throw new Problem(415, 'The body must be sent without Transfer-Encoding but chunked');
     limitValues(bytes);
     return parse(decode(bytes));
   }
