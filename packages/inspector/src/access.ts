@@ -85,7 +85,7 @@ function same(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-/** Who sent too many wrong tokens is told when they count from zero again, in seconds. */
+/** After too many wrong tokens, the seconds until they count from zero again. */
 export type Access = 'granted' | 'refused' | 'token required' | { readonly retryAfter: number };
 
 const COOKIE = 'ambit_inspector';
