@@ -72,7 +72,7 @@ test('an idle connection is closed although its client sends an empty line now a
   client.write(requestText({ method: 'PUT', path: '/' }));
   await once(client, 'data');
   const lines = setInterval(() => client.write('\r\n'), 200);
-  await once(socket, 'close');
+  await expect(once(socket, 'close')).resolves.toEqual([false]);
   clearInterval(lines);
 });
 
