@@ -69,9 +69,10 @@ export class Sessions {
     return { session: `${until}.${this.#proofOf(until)}`, maxAgeSeconds: LASTS_MS / 1000 };
   }
 
-  isValid(session: string): boolean {
+  /** When it is over; undefined where it is over already, or was never begun. */
+  endOf(session: string): number | undefined {
     const [until = '', proof = ''] = session.split('.');
-    return same(proof, this.#proofOf(until)) && Number(until) > Date.now();
+    return same(proof, this.#proofOf(until)) && Number(until) > Date.now() ? Number(until) : undefined;
   }
 
   #proofOf(until: string): string {
@@ -110,10 +111,15 @@ export class AccessControl {
   access(request: IncomingMessage): Access {
     if (isFromAnotherSite(request)) return 'refused';
     if (this.#token === undefined) return isLocal(request) ? 'granted' : 'refused';
-    const session = cookieOf(request);
-    if (session !== undefined && this.#sessions.isValid(session)) return 'granted';
+    if (this.endOf(request) !== undefined) return 'granted';
     const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
     return bearer === undefined ? 'token required' : this.try(request, bearer);
+  }
+
+  /** When the session of the browser is over; undefined for a client without one. */
+  endOf(request: IncomingMessage): number | undefined {
+    const session = this.#token === undefined ? undefined : cookieOf(request);
+    return session === undefined ? undefined : this.#sessions.endOf(session);
   }
 
   /** Whether the client has sent the token. */

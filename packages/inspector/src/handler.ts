@@ -129,7 +129,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   ): Promise<void> | void => {
     if (name === '/') return file(request, response, 'index.html', 200, (page) => withLinks(page, parts.links));
     if (name === '/events') {
-      if (request.method === 'GET') return parts.pages.open(request, response);
+      if (request.method === 'GET') return parts.pages.open(request, response, control.endOf(request));
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
     }
     if (name === '/graph') return json(response, parts.drawing.view());
@@ -217,7 +217,8 @@ const MAX_PAGES = 20;
 export class OpenPages {
   readonly #feed: PageFeed;
   readonly #times: PageTimes;
-  readonly #pages = new Set<ServerResponse>();
+  /** Each with the end of its session. */
+  readonly #pages = new Map<ServerResponse, number>();
   #server: { readonly listening?: boolean } | undefined;
   #ticking: NodeJS.Timeout | undefined;
   #lingering: NodeJS.Timeout | undefined;
@@ -227,7 +228,8 @@ export class OpenPages {
     this.#times = times;
   }
 
-  open({ socket }: IncomingMessage, response: ServerResponse): void {
+  /** @param endsAt - when its session is over; by default it has none */
+  open({ socket }: IncomingMessage, response: ServerResponse, endsAt = Infinity): void {
     if (this.#pages.size >= MAX_PAGES) {
       response.writeHead(503).end(`${MAX_PAGES} pages are open already`);
       return;
@@ -235,7 +237,7 @@ export class OpenPages {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
     clearTimeout(this.#lingering);
     if (!this.#ticking) this.#start();
-    this.#pages.add(response);
+    this.#pages.set(response, endsAt);
     // Node sets it on every socket it accepts.
     this.#server = (socket as { readonly server?: { readonly listening?: boolean } }).server;
     response.on('close', () => this.#closed(response));
@@ -246,7 +248,7 @@ export class OpenPages {
 
   /** Closes the streams of all pages: a server that closes would wait for them forever. */
   closeAll(): void {
-    for (const page of this.#pages) page.end();
+    for (const page of this.#pages.keys()) page.end();
     this.#stop();
   }
 
@@ -261,8 +263,9 @@ export class OpenPages {
     // The last page may reconnect within `lingerMs`: changes are kept for it.
     if (this.#pages.size === 0) return;
     const message = `data: ${JSON.stringify(this.#feed.tick())}\n\n`;
-    for (const page of this.#pages) {
+    for (const [page, endsAt] of this.#pages) {
       if (page.writableLength > MAX_UNREAD_BYTES) page.destroy();
+      else if (Date.now() > endsAt) page.end();
       else page.write(message);
     }
   }

@@ -156,6 +156,18 @@ describe.each(hosts)('with a token on $name', (host) => {
     expect((await get('/graph', { cookie: pair })).status).toBe(401);
   });
 
+  it('ends an open page with its session, and none that has sent the token itself', async () => {
+    await start();
+    const [cookie = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
+    const ofSession = await get('/events', { cookie });
+    const ofToken = (await get('/events', { authorization: `Bearer ${TOKEN}` })).body!.getReader();
+    vi.setSystemTime(Date.now() + 8 * 60 * 60 * 1000 + 1);
+    expect(await ofSession.text()).toContain('event: hello');
+    await ofToken.read();
+    expect((await ofToken.read()).done).toBe(false);
+    await ofToken.cancel();
+  });
+
   it('refuses more than ten wrong tokens of a source with 429, reports it once, and never locks out the right one', async () => {
     await start();
     const warnings: Error[] = [];
