@@ -119,6 +119,11 @@ async function startBuilt(name, database) {
     const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     return `${response.status} ${await response.text()}`;
   };
+  const hears = await fetch(url.replace('localhost', '127.0.0.2')).then(
+    () => true,
+    () => false,
+  );
+  expect(name, 'whether it listens on an address besides 127.0.0.1', hears, false);
   const placed = await post('{"product":"apple","quantity":2}');
   expect(name, 'an order', placed.replace(/"id":\d+/, '"id":1'), '201 {"id":1,"product":"apple","quantity":2}');
   const refused = await post('{"product":"apple","quantity":9}');

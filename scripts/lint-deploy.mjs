@@ -3,10 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DCLinter } from 'dclint';
 import { validate } from 'dockerfile-utils';
+import { parse } from 'yaml';
 import { problemsInManifests } from './deploy/kubernetes.mjs';
 import { DISPOSE_SECONDS } from './deploy/kubernetes-design.mjs';
 
 const FOLDER = join(import.meta.dirname, '../deploy');
+/** The image of PostgreSQL gives its volume to the user that it becomes then. */
+const ROOT_AT_FIRST = 'postgres';
 
 const dockerfiles = readdirSync(FOLDER).filter((name) => name.endsWith('Dockerfile'));
 const problems = [
@@ -48,11 +51,22 @@ function inComposeFile(name) {
     .map(({ line, message, rule }) => `deploy/${name}:${line} ${message} (${rule})`);
   const [, grace] = /^x-service:[^]*?stop_grace_period: (\d+)s$/m.exec(text) ?? [];
   const [, shutdownMs] = /SHUTDOWN_TIMEOUT_MS: '(\d+)'/.exec(text) ?? [];
+  /** @type {{ services: Record<string, { cap_drop?: string[], read_only?: boolean, security_opt?: string[] }> }} */
+  const { services } = parse(text, { merge: true });
+  const loose = Object.entries(services).filter(
+    ([service, { cap_drop: dropped, read_only: readOnly, security_opt: options }]) =>
+      service !== ROOT_AT_FIRST &&
+      !(dropped?.includes('ALL') && readOnly && options?.includes('no-new-privileges:true')),
+  );
   const isLongEnough = Number(grace) > Number(shutdownMs) / 1000 + DISPOSE_SECONDS;
   return [
     ...mistakes,
     // What is built here has no digest yet.
     ...unpinnedImages(text, /^ *image: (?!ambit-)(\S+)/gm).map((image) => `deploy/${name}: ${image}`),
+    ...loose.map(
+      ([service]) =>
+        `deploy/${name}: ${service} has rights that it does not need: cap_drop ALL, read_only, no-new-privileges:true`,
+    ),
     ...unless(
       isLongEnough,
       `deploy/${name} kills the service before it could shut down: stop_grace_period beyond SHUTDOWN_TIMEOUT_MS`,

@@ -30,7 +30,7 @@ export class Users {
 
   async login({ email, password }: Pick<NewUser, 'email' | 'password'>) {
     const user = await this.#db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst();
-    if (!user || !(await isPassword(password, user.password))) throw new ApiError(401, { credentials: ['invalid'] });
+    if (!(await isPassword(password, user?.password)) || !user) throw new ApiError(401, { credentials: ['invalid'] });
     return this.#account(user);
   }
 

@@ -62,6 +62,14 @@ function problemsInSafety(pod, container) {
     ...unless(allowPrivilegeEscalation === false, 'may gain privileges: allowPrivilegeEscalation: false'),
     ...unless(readOnlyRootFilesystem === true, 'may write into its image: readOnlyRootFilesystem'),
     ...unless(capabilities?.drop?.includes('ALL'), 'keeps capabilities: drop ALL'),
+    ...unless(
+      pod.securityContext?.seccompProfile?.type === 'RuntimeDefault',
+      'may call whatever the kernel has: seccompProfile RuntimeDefault',
+    ),
+    ...unless(
+      pod.automountServiceAccountToken === false,
+      'gets a token of the cluster that it does not need: automountServiceAccountToken: false',
+    ),
     ...['memory', 'ephemeral-storage'].flatMap((name) =>
       unless(container.resources?.limits?.[name] !== undefined, `has no limit of its ${name}`),
     ),

@@ -27,7 +27,19 @@ export function workflowProblems(text) {
       : []),
     ...(mayPublish(permissions) ? ['id-token: write is for the one job that publishes, not for the workflow'] : []),
     ...publishing.flatMap(([name, job]) => publishingProblems(job).map((problem) => `job ${name}: ${problem}`)),
+    ...(publishing.length > 0 ? Object.values(jobs).flatMap(installProblems) : []),
   ];
+}
+
+/** What is published is built from what was installed. @param {Job} job */
+function installProblems({ steps = [] }) {
+  return steps
+    .flatMap(({ run = '' }) => run.split('\n'))
+    .filter((line) => /\bnpm (?:ci|i|install)\b/.test(line) && !line.includes('--ignore-scripts'))
+    .map(
+      (line) =>
+        `packages are published that were built here, so npm runs no script of another: ${line.trim()} --ignore-scripts`,
+    );
 }
 
 /** @param {Job['permissions']} permissions */

@@ -63,6 +63,14 @@ it.each([
   ['a file system that can be written', 'deployment.yaml', 'Filesystem: true', 'Filesystem: false', 'readOnlyRoot'],
   ['a container that may be root', 'deployment.yaml', 'NonRoot: true', 'NonRoot: false', 'may run as root'],
   [
+    'a token of the cluster',
+    'deployment.yaml',
+    'automountServiceAccountToken: false',
+    'automountServiceAccountToken: true',
+    'gets a token',
+  ],
+  ['system calls without a filter', 'deployment.yaml', 'type: RuntimeDefault', 'type: Unconfined', 'seccompProfile'],
+  [
     'a log without a limit',
     'deployment.yaml',
     'ephemeral-storage: 256Mi',

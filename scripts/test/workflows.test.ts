@@ -52,7 +52,8 @@ describe('workflows', () => {
       'node x.mjs\n          while read -r tarball',
       'runs no other code: node x.mjs',
     ],
-    ['scripts of packages run', / --ignore-scripts/, '', 'needs --ignore-scripts'],
+    ['scripts of packages run', /(npm publish .*) --ignore-scripts/, '$1', 'npm publish needs --ignore-scripts'],
+    ['scripts of packages run before', /npm ci --ignore-scripts/, 'npm ci', 'npm ci --ignore-scripts'],
   ])('are refused: %s', (_, from, to, problem) => {
     expect(workflowProblems(changed(from, to))).toContainEqual(expect.stringContaining(problem));
   });

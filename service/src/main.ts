@@ -1,4 +1,4 @@
-import { explainFailure } from './command.js';
+import { explainFailure, keepFilesPrivate } from './command.js';
 import { type Config, readConfig } from './config/config.js';
 import { createLogger, LogOutput } from './logging/logger.js';
 import { ExplainedError } from './problem.js';
@@ -7,6 +7,7 @@ import { startService } from './service.js';
 /** How long disposal may take, in addition to the time for requests in progress. */
 const DISPOSE_MS = 5000;
 
+keepFilesPrivate();
 try {
   run(readConfig(process.env));
 } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/pool.js';
@@ -64,6 +64,18 @@ describe.each(backupKinds)('a backup of $name', ({ missing, open, restore }) => 
       headers: { 'idempotency-key': 'k-1' },
     });
     expect(replayed.headers.get('idempotency-replayed')).toBe('true');
+  });
+
+  test.skipIf(missing)('cannot be read by other users of the machine, nor can the database', async () => {
+    const env = await open(place);
+    await using service = new ServiceProcess(env);
+    await use(await service.url());
+    const file = join(folder, 'backup');
+    await backup({ ...PATH, ...env }, file);
+    const { DATA_DIR: data } = env;
+    const written = data === undefined ? [file] : [file, data, ...readdirSync(data).map((name) => join(data, name))];
+    expect(written.filter((path) => (statSync(path).mode & 0o007) !== 0)).toEqual([]);
+    expect(written.length).toBeGreaterThan(data === undefined ? 0 : 3);
   });
 
   test.skipIf(missing)('never replaces a file', async () => {

@@ -45,6 +45,7 @@ describe('Express and Fastify send the same response when', () => {
       expect(heard.status).toBe(status);
       expect(heard.headers['x-request-id']).toMatch(UUID);
       expect(heard.headers['content-type']).toBe('application/json; charset=utf-8');
+      expect(heard.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
       if (status < 400 || heard.text === '') return;
       expect(JSON.parse(heard.text)).toEqual({ error: expect.any(String) });
     });

@@ -9,6 +9,7 @@ import { hasPostgres, openSchema } from '@ambit/host-contract';
 import { Sandboxes } from '@ambit/transaction/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../app.js';
+import { hashOf, isPassword, Tokens } from '../auth.js';
 import { createContainer } from '../graph.js';
 import { walkThrough } from './walk-through.js';
 
@@ -73,4 +74,34 @@ describe.each([
       expect(await rows()).toBeGreaterThan(0);
     });
   });
+});
+
+test('a token is read in time that grows with its length, and only whole', () => {
+  const tokens = new Tokens('of the test');
+  const token = tokens.issue(7);
+  expect(tokens.viewerOf(`Token ${token}`).id).toBe(7);
+  const since = performance.now();
+  const wrong = [`${token}x`, `${token}.x`, token.replace(/^[^.]+/, 'e30'), `${'.'.repeat(4000)} x`];
+  expect(wrong.map((text) => tokens.viewerOf(`Token ${text}`).id)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(performance.now() - since).toBeLessThan(1000);
+});
+
+test('a password is checked in the same time whether there is an account or not', async () => {
+  const hash = await hashOf('right');
+  const shortest = async (against?: string): Promise<number> => {
+    const times: number[] = [];
+    for (let i = 0; i < 3; i += 1) {
+      const since = performance.now();
+      expect(await isPassword('wrong', against)).toBe(false);
+      times.push(performance.now() - since);
+    }
+    return Math.min(...times);
+  };
+  expect(await shortest()).toBeGreaterThan((await shortest(hash)) / 4);
+  expect(await isPassword('right', hash)).toBe(true);
 });

@@ -74,6 +74,7 @@ ${run} start
 At SIGTERM the requests in progress have ten seconds to finish, then the pool is closed. Let the container or the service manager start \`node dist/server.js\` itself, so that
 it receives the signal. These are set in the environment:
 
+- \`HOST\`: the address to listen on, \`127.0.0.1\` by default, which only this machine reaches; in a container \`0.0.0.0\`
 - \`PORT\`: 3000 by default
 ${setting}
 

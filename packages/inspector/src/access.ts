@@ -3,36 +3,54 @@ import type { IncomingMessage } from 'node:http';
 
 const MOST = 10;
 const WITHIN_MS = 60_000;
-/** Addresses beyond this number replace the oldest ones. */
-const ADDRESSES = 1000;
+/** Sources beyond this number replace the oldest ones. */
+const SOURCES = 1000;
 
-/** Wrong tokens by address, so that nobody can try many. */
-class Attempts {
-  readonly #wrong = new Map<string, { count: number; readonly until: number }>();
+/**
+ * Wrong tokens by source. A source that sends many is refused and reported, and yet never kept from sending the right one: behind a
+ * proxy all clients are one source, and any of them could lock out the owner.
+ */
+class WrongTokens {
+  readonly #sent = new Map<string, { count: number; readonly until: number }>();
 
-  wrong(address: string): void {
-    const known = this.#current(address);
-    if (known) {
-      known.count++;
-      return;
-    }
-    this.#wrong.delete(address);
-    this.#wrong.set(address, { count: 1, until: Date.now() + WITHIN_MS });
-    const [oldest = ''] = this.#wrong.keys();
-    if (this.#wrong.size > ADDRESSES) this.#wrong.delete(oldest);
+  /** Counts one more. Returns the seconds until its source counts from zero again; 0 where it has not sent too many. */
+  add(source: string): number {
+    const now = Date.now();
+    const known = this.#sent.get(source);
+    const current = known && known.until > now ? known : this.#begin(source, now);
+    current.count++;
+    if (current.count <= MOST) return 0;
+    if (current.count === MOST + 1) warn(source);
+    return Math.ceil((current.until - now) / 1000);
   }
 
-  /** How long the address has to wait, in seconds; 0 where it need not. */
-  waitOf(address: string): number {
-    const known = this.#current(address);
-    return known && known.count >= MOST ? Math.ceil((known.until - Date.now()) / 1000) : 0;
-  }
-
-  #current(address: string): { count: number; readonly until: number } | undefined {
-    const known = this.#wrong.get(address);
-    return known && known.until > Date.now() ? known : undefined;
+  #begin(source: string, now: number): { count: number; readonly until: number } {
+    const begun = { count: 0, until: now + WITHIN_MS };
+    this.#sent.delete(source);
+    this.#sent.set(source, begun);
+    const [oldest = ''] = this.#sent.keys();
+    if (this.#sent.size > SOURCES) this.#sent.delete(oldest);
+    return begun;
   }
 }
+
+function warn(source: string): void {
+  process.emitWarning(`Somebody guesses the token of the inspector: more than ${MOST} wrong ones came from ${source}`, {
+    type: 'InspectorWarning',
+  });
+}
+
+/** The address of the client, without its second half where it is of IPv6: a client has as many of those as it likes. */
+function sourceOf({ socket }: IncomingMessage): string {
+  const address = socket.remoteAddress ?? '';
+  if (!address.includes(':') || address.startsWith('::ffff:')) return address;
+  const [start, end] = address.split('::');
+  const [first, last] = [groupsOf(start), groupsOf(end)];
+  const zeros = Array.from({ length: 8 - first.length - last.length }, () => '0');
+  return `${[...first, ...zeros, ...last].slice(0, 4).join(':')}::/64`;
+}
+
+const groupsOf = (part = ''): string[] => part.split(':').filter((group) => group !== '');
 
 /** A working day; then the browser asks for the token again. */
 const LASTS_MS = 8 * 60 * 60 * 1000;
@@ -51,9 +69,10 @@ export class Sessions {
     return { session: `${until}.${this.#proofOf(until)}`, maxAgeSeconds: LASTS_MS / 1000 };
   }
 
-  isValid(session: string): boolean {
+  /** When it is over; undefined where it is over already, or was never begun. */
+  endOf(session: string): number | undefined {
     const [until = '', proof = ''] = session.split('.');
-    return same(proof, this.#proofOf(until)) && Number(until) > Date.now();
+    return same(proof, this.#proofOf(until)) && Number(until) > Date.now() ? Number(until) : undefined;
   }
 
   #proofOf(until: string): string {
@@ -67,7 +86,8 @@ function same(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-export type Access = 'granted' | 'refused' | 'token required' | 'too many wrong tokens';
+/** After too many wrong tokens, the seconds until they count from zero again. */
+export type Access = 'granted' | 'refused' | 'token required' | { readonly retryAfter: number };
 
 const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
@@ -80,7 +100,7 @@ export class AccessControl {
   readonly #token: string | undefined;
   readonly #path: string;
   readonly #sessions: Sessions;
-  readonly #attempts = new Attempts();
+  readonly #wrong = new WrongTokens();
 
   constructor(token: string | undefined, path: string) {
     this.#token = token;
@@ -91,24 +111,22 @@ export class AccessControl {
   access(request: IncomingMessage): Access {
     if (isFromAnotherSite(request)) return 'refused';
     if (this.#token === undefined) return isLocal(request) ? 'granted' : 'refused';
-    const session = cookieOf(request);
-    if (session !== undefined && this.#sessions.isValid(session)) return 'granted';
+    if (this.endOf(request) !== undefined) return 'granted';
     const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
     return bearer === undefined ? 'token required' : this.try(request, bearer);
   }
 
-  /** Whether the client has sent the token. One that has sent many wrong ones has to wait. */
-  try(request: IncomingMessage, token: string): Exclude<Access, 'refused'> {
-    const address = addressOf(request);
-    if (this.waitOf(request) > 0) return 'too many wrong tokens';
-    if (this.#token !== undefined && same(token, this.#token)) return 'granted';
-    this.#attempts.wrong(address);
-    return 'token required';
+  /** When the session of the browser is over; undefined for a client without one. */
+  endOf(request: IncomingMessage): number | undefined {
+    const session = this.#token === undefined ? undefined : cookieOf(request);
+    return session === undefined ? undefined : this.#sessions.endOf(session);
   }
 
-  /** The seconds that the client has to wait before it may send another token. */
-  waitOf(request: IncomingMessage): number {
-    return this.#attempts.waitOf(addressOf(request));
+  /** Whether the client has sent the token. */
+  try(request: IncomingMessage, token: string): Exclude<Access, 'refused'> {
+    if (this.#token !== undefined && same(token, this.#token)) return 'granted';
+    const retryAfter = this.#wrong.add(sourceOf(request));
+    return retryAfter > 0 ? { retryAfter } : 'token required';
   }
 
   /** A cookie that proves that the browser sent the token, without containing it; it stays valid after a restart. */
@@ -118,8 +136,6 @@ export class AccessControl {
     return `${COOKIE}=${session}; Path=${this.#path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`;
   }
 }
-
-const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 /** The host name is checked too: another site's name may resolve to this machine (DNS rebinding). */
 function isLocal({ socket, headers }: IncomingMessage): boolean {

@@ -108,7 +108,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const name = url.pathname.slice(parts.path.length);
     const access = control.access(request);
     if (access === 'refused') return sendText(response, 403, REFUSED);
-    if (access === 'too many wrong tokens') return tooMany(request, response);
+    if (typeof access === 'object') return tooMany(response, access.retryAfter);
     if (name === '/login' && request.method === 'POST') return login(request, response);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
@@ -129,7 +129,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   ): Promise<void> | void => {
     if (name === '/') return file(request, response, 'index.html', 200, (page) => withLinks(page, parts.links));
     if (name === '/events') {
-      if (request.method === 'GET') return parts.pages.open(request, response);
+      if (request.method === 'GET') return parts.pages.open(request, response, control.endOf(request));
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
     }
     if (name === '/graph') return json(response, parts.drawing.view());
@@ -147,16 +147,11 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const body = await bodyOf(request);
     if (body === undefined) return sendText(response, 413, 'The form is too long');
     const access = control.try(request, new URLSearchParams(body).get('token') ?? '');
-    if (access === 'too many wrong tokens') return tooMany(request, response);
+    if (typeof access === 'object') return tooMany(response, access.retryAfter);
     if (access === 'token required')
       return file(request, response, 'login.html', 401, (page) => page.replace(' hidden', ''));
     response.setHeader('set-cookie', control.cookie(request));
     return redirect(response, `${parts.path}/`);
-  };
-
-  const tooMany = (request: IncomingMessage, response: ServerResponse): void => {
-    response.setHeader('retry-after', control.waitOf(request));
-    sendText(response, 429, 'Too many wrong tokens: try again in a minute');
   };
 
   return (request, response) => {
@@ -174,6 +169,11 @@ export function urlOf({ url = '/', originalUrl }: IncomingMessage & { originalUr
 
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
+}
+
+function tooMany(response: ServerResponse, retryAfter: number): void {
+  response.setHeader('retry-after', retryAfter);
+  sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
 }
 
 function redirect(response: ServerResponse, to: string): void {
@@ -217,7 +217,8 @@ const MAX_PAGES = 20;
 export class OpenPages {
   readonly #feed: PageFeed;
   readonly #times: PageTimes;
-  readonly #pages = new Set<ServerResponse>();
+  /** Each with the end of its session. */
+  readonly #pages = new Map<ServerResponse, number>();
   #server: { readonly listening?: boolean } | undefined;
   #ticking: NodeJS.Timeout | undefined;
   #lingering: NodeJS.Timeout | undefined;
@@ -227,7 +228,8 @@ export class OpenPages {
     this.#times = times;
   }
 
-  open({ socket }: IncomingMessage, response: ServerResponse): void {
+  /** @param endsAt - when its session is over; by default it has none */
+  open({ socket }: IncomingMessage, response: ServerResponse, endsAt = Infinity): void {
     if (this.#pages.size >= MAX_PAGES) {
       response.writeHead(503).end(`${MAX_PAGES} pages are open already`);
       return;
@@ -235,7 +237,7 @@ export class OpenPages {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
     clearTimeout(this.#lingering);
     if (!this.#ticking) this.#start();
-    this.#pages.add(response);
+    this.#pages.set(response, endsAt);
     // Node sets it on every socket it accepts.
     this.#server = (socket as { readonly server?: { readonly listening?: boolean } }).server;
     response.on('close', () => this.#closed(response));
@@ -246,7 +248,7 @@ export class OpenPages {
 
   /** Closes the streams of all pages: a server that closes would wait for them forever. */
   closeAll(): void {
-    for (const page of this.#pages) page.end();
+    for (const page of this.#pages.keys()) page.end();
     this.#stop();
   }
 
@@ -261,8 +263,9 @@ export class OpenPages {
     // The last page may reconnect within `lingerMs`: changes are kept for it.
     if (this.#pages.size === 0) return;
     const message = `data: ${JSON.stringify(this.#feed.tick())}\n\n`;
-    for (const page of this.#pages) {
+    for (const [page, endsAt] of this.#pages) {
       if (page.writableLength > MAX_UNREAD_BYTES) page.destroy();
+      else if (Date.now() > endsAt) page.end();
       else page.write(message);
     }
   }

@@ -71,6 +71,32 @@ describe('without a token', () => {
   });
 });
 
+describe('wrong tokens', () => {
+  const outcomesOf = (addresses: readonly string[]): (string | number)[] => {
+    const control = new AccessControl(TOKEN, '/inspector');
+    return addresses.map((from) => {
+      const access = control.access(incoming(from, { authorization: 'Bearer wrong' }));
+      return typeof access === 'object' ? 429 : access;
+    });
+  };
+  const lastOf = (addresses: readonly string[]) => outcomesOf(addresses).at(-1);
+  const ten = (address: (index: number) => string): string[] =>
+    Array.from({ length: 10 }, (_, index) => address(index));
+
+  it('are counted for each address of IPv4', () => {
+    expect(lastOf([...ten(() => '10.0.0.1'), '10.0.0.1'])).toBe(429);
+    expect(lastOf([...ten(() => '10.0.0.1'), '10.0.0.2'])).toBe('token required');
+    expect(lastOf([...ten(() => '::ffff:10.0.0.1'), '::ffff:10.0.0.2'])).toBe('token required');
+  });
+
+  it('are counted for each network of IPv6, of whose addresses a client takes as many as it likes', () => {
+    expect(lastOf([...ten((index) => `2001:db8:1:2::${index}`), '2001:db8:1:2:a:b:c:d'])).toBe(429);
+    expect(lastOf([...ten((index) => `2001:db8::${index}`), '2001:db8::1:0:0:1'])).toBe(429);
+    expect(lastOf([...ten((index) => `2001:db8:1:2::${index}`), '2001:db8:1:3::1'])).toBe('token required');
+    expect(lastOf([...ten(() => '::1'), '::1'])).toBe(429);
+  });
+});
+
 describe.each(hosts)('with a token on $name', (host) => {
   let app: RunningApp;
   const start = async (): Promise<void> => {
@@ -130,20 +156,43 @@ describe.each(hosts)('with a token on $name', (host) => {
     expect((await get('/graph', { cookie: pair })).status).toBe(401);
   });
 
-  it('lets a client that has sent ten wrong tokens wait for a minute, and nobody else', async () => {
+  it('ends an open page with its session, and none that has sent the token itself', async () => {
     await start();
+    const [cookie = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
+    const ofSession = await get('/events', { cookie });
+    const ofToken = (await get('/events', { authorization: `Bearer ${TOKEN}` })).body!.getReader();
+    vi.setSystemTime(Date.now() + 8 * 60 * 60 * 1000 + 1);
+    expect(await ofSession.text()).toContain('event: hello');
+    await ofToken.read();
+    expect((await ofToken.read()).done).toBe(false);
+    await ofToken.cancel();
+  });
+
+  it('refuses more than ten wrong tokens of a source with 429, reports it once, and never locks out the right one', async () => {
+    await start();
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
     const [session = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
     for (let i = 0; i < 5; i++) {
       expect((await login('a token that is wrong')).status).toBe(401);
       expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(401);
     }
-    const refused = await login(TOKEN);
+    const refused = await login('a token that is wrong');
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
-    expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(429);
-    expect((await get('/graph', { cookie: session })).status).toBe(200);
-    vi.setSystemTime(Date.now() + 60_001);
+    expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(429);
     expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+    expect((await get('/graph', { cookie: session })).status).toBe(200);
+    expect((await login(TOKEN)).status).toBe(303);
+    vi.setSystemTime(Date.now() + 60_001);
+    expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(401);
+    process.off('warning', onWarning);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /^Somebody guesses the token of the inspector: more than 10 wrong ones came from \S*127\.0\.0\.1$/,
+      ),
+    ]);
   });
 
   it('responds to HEAD, also for events', async () => {

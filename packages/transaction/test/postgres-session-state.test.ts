@@ -49,6 +49,11 @@ describe.skipIf(!hasPostgres)('the session of a connection to PostgreSQL', () =>
       "SELECT current_setting('lock_timeout') = '0' AS clean",
     ],
     [
+      'a DO block',
+      "DO $$ BEGIN EXECUTE 'SET lock_timeout = 7'; END $$",
+      "SELECT current_setting('lock_timeout') = '0' AS clean",
+    ],
+    [
       'PREPARE',
       'PREPARE mine AS SELECT 1',
       "SELECT count(*) = 0 AS clean FROM pg_prepared_statements WHERE name = 'mine'",
@@ -130,6 +135,8 @@ describe('a statement that leaves something in its session', () => {
     "SELECT set_config('a', ', true)', false)",
     "SELECT \"set_config\"('a', '1', false), set_config('a', '1', true)",
     'SELECT setseed(0.5)',
+    'DO $$ BEGIN SET search_path TO a; END $$',
+    "/**/ do language plpgsql 'begin execute ''set a = 1''; end'",
   ])('%s', (sql) => expect(leavesSessionState(sql)).toBe(true));
 
   test.each([
@@ -150,6 +157,7 @@ describe('a statement that leaves something in its session', () => {
     "SELECT set_config('a', '1', TRUE ), set_config('b', '1', true)",
     'SELECT pg_try_advisory_xact_lock(1)',
     'NOTIFY a',
+    'DELETE FROM a',
     'EXPLAIN ANALYZE SELECT 1',
     'SELECT name FROM pg_settings',
     "CREATE TEMP TABLE a$x$ (b text DEFAULT 'c') /* so */ ON COMMIT /* so */ DROP",

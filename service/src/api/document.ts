@@ -22,7 +22,7 @@ export const INFO = {
   version,
   summary: 'A service built on Ambit.',
   description:
-    'Bodies are JSON in UTF-8. Every response has an `x-request-id`. Every error response has the body ' +
+    'Bodies are JSON in UTF-8. Every response has an `x-request-id`, and none may be cached. Every error response has the body ' +
     '`{ "error": string }` and nothing else, also outside the operations listed here: 404 for an unknown address, ' +
     '405 with `allow` for a method that an address does not support, 408 and 431 for requests that are too slow or ' +
     'too large. HEAD is supported wherever GET is.',

@@ -16,6 +16,7 @@ const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 
 const ORIGIN = /^https?:\/\/[^/?]+/i;
 const ESCAPE = /%[2-7][\da-f]/gi;
 const UNRESERVED = /[\w.~-]/;
+const HOST = 'host';
 /** Health checks and scrapes are logged at level `debug`. */
 const QUIET = /^\/(?:health\/|metrics$)/;
 
@@ -59,9 +60,17 @@ export function logRequest(logger: ILogger, context: LoggedContext, req: Incomin
   });
 }
 
-/** Node would respond without a body. */
-export function requireHostHeader({ headers, httpVersion }: IncomingMessage): void {
-  if (headers.host === undefined && httpVersion === '1.1') throw new Problem(400, 'The request is malformed');
+/**
+ * Refuses a request without `Host`, to which Node would respond without a body, and one with two: a proxy in front of the service may
+ * have decided by the other one.
+ */
+export function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) throw new Problem(400, 'The request is malformed');
 }
 
 export async function identifyCaller(
@@ -150,10 +159,14 @@ export class JsonBodies {
   async read(req: IncomingMessage): Promise<unknown> {
     const bytes = await this.#readBytes(req);
     const { 'content-type': type, 'content-encoding': encoding = 'identity' } = req.headers;
+    const { 'transfer-encoding': coding = 'chunked' } = req.headers;
     if (type === undefined && bytes.length === 0) return undefined;
     if (!JSON_TYPE.test(type ?? '')) throw new Problem(415, 'The body must be sent as application/json in UTF-8');
     if (bytes.length === 0) return undefined;
     if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'The body must be sent without Content-Encoding');
+    // Node takes `gzip, chunked` for chunks, and leaves what is in them as it is.
+    if (coding.toLowerCase() !== 'chunked')
+      throw new Problem(415, 'The body must be sent without Transfer-Encoding but chunked');
     limitValues(bytes);
     return parse(decode(bytes));
   }
@@ -276,8 +289,10 @@ function hasProto(value: unknown): boolean {
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 const isText = (value: string): boolean => !UNSTORABLE.test(value);
 Format.Set('text', isText);
-// Between quotes an address may have any character.
-Format.Set('email', (value) => IsEmail(value) && isText(value));
+/** A line break would begin another header of a message that is sent to the address. */
+const NOT_IN_ADDRESS = /[\p{Cc}\p{Surrogate}]/u;
+// Between quotes the format itself allows every character.
+Format.Set('email', (value) => IsEmail(value) && !NOT_IN_ADDRESS.test(value));
 
 const FORMATS: Readonly<Record<string, string>> = {
   text: 'must be well-formed Unicode text without NUL',

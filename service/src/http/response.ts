@@ -20,6 +20,9 @@ export const ErrorBody = Type.Object(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
+/** No cache keeps a response, which has personal data, and no browser takes it for anything but its type. */
+export const PROTECTED = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** A response with its text, for where no framework writes JSON. */

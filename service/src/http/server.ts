@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
@@ -10,7 +11,7 @@ import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
 import { ExplainedError } from '../problem.js';
 import { logRequest } from './request.js';
-import { jsonResponse, refusal } from './response.js';
+import { jsonResponse, PROTECTED, refusal } from './response.js';
 
 /** New clients may arrive without end, and the service has to stop. */
 const MAX_MS = 3000;
@@ -98,7 +99,7 @@ const NO_TRAFFIC_MS = 120_000;
 /** How long a client that still sends may read its response before the connection is closed. */
 const LINGER_MS = 1000;
 
-/** How often Node looks for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
+/** How often we look for idle connections, and Node for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
 const CHECK_EVERY_MS = 1000;
 
 /** For `createServer()`: Node reads these only there. */
@@ -113,7 +114,36 @@ export function limitServer(server: Server, logger: ILogger): void {
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
   server.timeout = NO_TRAFFIC_MS;
+  closeIdle(server);
   server.on('checkExpectation', refuseExpectation(logger));
+}
+
+/**
+ * Closes connections that have been idle for `keepAliveTimeout`. To Node an empty line between two requests is traffic: a client that
+ * sends one now and then would keep its connection forever.
+ */
+function closeIdle(server: Server): void {
+  /** When each connection was last in use, and what had been written to it by then. */
+  const uses = new Map<Socket, { bytesWritten: number; at: number }>();
+  const check = (): void => {
+    const now = performance.now();
+    for (const [socket, use] of uses) {
+      if (!isIdle(server, socket) || socket.bytesWritten !== use.bytesWritten)
+        Object.assign(use, { bytesWritten: socket.bytesWritten, at: now });
+      else if (now - use.at > server.keepAliveTimeout) socket.destroy();
+    }
+  };
+  const checking = setInterval(check, CHECK_EVERY_MS).unref();
+  server.on('close', () => clearInterval(checking));
+  server.on('connection', (socket: Socket) => {
+    uses.set(socket, { bytesWritten: 0, at: performance.now() });
+    socket.once('close', () => uses.delete(socket));
+  });
+}
+
+/** Node gives each connection this time limit, and a second more, from a response until the next request. */
+function isIdle({ keepAliveTimeout, timeout }: Server, socket: Socket): boolean {
+  return socket.timeout !== undefined && socket.timeout >= keepAliveTimeout && socket.timeout < timeout;
 }
 
 function refuseExpectation(logger: ILogger) {
@@ -122,7 +152,7 @@ function refuseExpectation(logger: ILogger) {
     logRequest(logger, { requestId }, req, res);
     const refused = refusal(417);
     const { status, headers, body } = jsonResponse(refused.status, refused.body);
-    res.writeHead(status, { 'x-request-id': requestId, ...headers });
+    res.writeHead(status, { 'x-request-id': requestId, ...PROTECTED, ...headers });
     res.end(body);
   };
 }
@@ -140,12 +170,10 @@ export function respondToClientError(logger: ILogger) {
     const requestId = newId();
     const { status, body } = refusal(STATUS_OF[code] ?? 400);
     logger.info({ msg: 'request refused', requestId, status });
-    const text = JSON.stringify(body);
-    socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${requestId}\r\n` +
-        'Content-Type: application/json; charset=utf-8\r\n' +
-        `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-    );
+    const { headers, body: text } = jsonResponse(status, body);
+    const lines = Object.entries({ 'x-request-id': requestId, ...PROTECTED, ...headers, connection: 'close' });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${text}`);
     // The rest of a late request must not be carried out.
     if (code === TOO_LATE) socket.destroy();
     else destroySoon(socket);

@@ -45,6 +45,22 @@ export const PROTOCOL: readonly OddRequest[] = [
   ['a chunk beyond all measure', `${START}${CHUNKED}\r\nfffffffffffffffff\r\n`, 400],
   ['a chunk longer than it says', `${START}${CHUNKED}\r\n2\r\n{"name"\r\n0\r\n\r\n`, 400],
   ['a chunk with an extension', `${START}${CHUNKED}\r\n${ADA.length.toString(16)};a=b\r\n${ADA}\r\n0\r\n\r\n`, 201],
+  [
+    'a line feed within the extension of a chunk',
+    `${START}${CHUNKED}\r\n${ADA.length.toString(16)};a\n${ADA}\r\n0\r\n\r\n`,
+    400,
+  ],
+  ['a chunk whose size ends in LF', `${START}${CHUNKED}\r\n${ADA.length.toString(16)}\n${ADA}\n0\n\n`, 400],
+  [
+    'a coding before chunks',
+    `${START}transfer-encoding: gzip, chunked\r\n\r\n${ADA.length.toString(16)}\r\n${ADA}\r\n0\r\n\r\n`,
+    415,
+  ],
+  [
+    'a length after the body',
+    `${START}${CHUNKED}\r\n${ADA.length.toString(16)}\r\n${ADA}\r\n0\r\ncontent-length: 9\r\n\r\n`,
+    400,
+  ],
   ['trailers', `${START}${CHUNKED}\r\n${ADA.length.toString(16)}\r\n${ADA}\r\n0\r\na: b\r\n\r\n`, 201],
   ['a bad trailer', `${START}${CHUNKED}\r\n${ADA.length.toString(16)}\r\n${ADA}\r\n0\r\na b\r\n\r\n`, 400],
 ];

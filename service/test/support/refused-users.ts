@@ -19,6 +19,12 @@ export const REFUSED_USERS: readonly (readonly [what: string, input: object, err
   ['an address with NUL', { email: 'a\0@example.org' }, 'body.email must be an email address'],
   ['half a character in an address', { email: '\uDC00@example.org' }, 'body.email must be an email address'],
   ['an address with NUL in quotes', { email: '"a\0"@example.org' }, 'body.email must be an email address'],
+  [
+    'an address with a line break in quotes',
+    { email: '"a\r\nBcc: b"@example.org' },
+    'body.email must be an email address',
+  ],
+  ['an address with an escape in quotes', { email: '"\u001B[2J"@example.org' }, 'body.email must be an email address'],
   ['half a character in quotes', { email: '"\uD800"@example.org' }, 'body.email must be an email address'],
   ['an empty address', { email: '' }, 'body.email must be an email address'],
   ['a list as address', { email: ['ada@example.org'] }, 'body.email must be string'],

@@ -114,7 +114,7 @@ export function translated(error: unknown, connectionDied: boolean): Transaction
 
 /** `SET LOCAL` and the like last only until the transaction completes. */
 const CHANGES_SESSION =
-  /^(?:set\b(?! local\b| constraints\b| transaction\b)|listen|load|prepare|deallocate|discard|create (?:or replace )?(?:local |global )?temp)/;
+  /^(?:set\b(?! local\b| constraints\b| transaction\b)|do\b|listen|load|prepare|deallocate|discard|create (?:or replace )?(?:local |global )?temp)/;
 const TEMPORARY_TABLE = /^create (?:local |global )?temp/;
 const ENDS_WITH_TRANSACTION = /\bon\s+commit\s+drop\b/i;
 /** A cursor with it stays open after the transaction. */
@@ -133,8 +133,8 @@ const LOCAL_SET_CONFIG = /\bset_config\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*,
 
 /**
  * Whether a statement leaves something in the session that would reach the next user of the connection: settings, session
- * locks, LISTEN, temporary objects, prepared statements. When the text is ambiguous the result is true, which costs a connection. What a function or a
- * DO block does inside cannot be seen.
+ * locks, LISTEN, temporary objects, prepared statements. When the text is ambiguous, as that of a DO block is, the result is true, which costs a
+ * connection. What a function does inside cannot be seen.
  */
 export function leavesSessionState(sql: string): boolean {
   if (SUSPICIOUS.test(sql) && changesSessionInside(sql)) return true;

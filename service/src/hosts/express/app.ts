@@ -22,10 +22,10 @@ import {
   mayHaveBody,
   normalizedPath,
   pathOf,
-  requireHostHeader,
+  requireOneHost,
   simplifyTargets,
 } from '../../http/request.js';
-import { JSON_TYPE, respondToFailure } from '../../http/response.js';
+import { JSON_TYPE, PROTECTED, respondToFailure } from '../../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../../http/routes.js';
 import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
 import type { ILogger } from '../../logging/logger.js';
@@ -46,7 +46,10 @@ function handleErrors(options: HostOptions): ErrorRequestHandler {
     }
     // Set before COMMIT, which then failed.
     res.removeHeader('idempotency-replayed');
-    res.status(status).set(headers).json(body);
+    res
+      .status(status)
+      .set({ ...PROTECTED, ...headers })
+      .json(body);
   };
 }
 
@@ -62,7 +65,8 @@ function requestHead(options: HostOptions): RequestHandler {
   return async (req, res, next) => {
     const context = beginRequest(options, req.container, req, res);
     res.setHeader('x-request-id', context.requestId);
-    requireHostHeader(req);
+    for (const [name, value] of Object.entries(PROTECTED)) res.setHeader(name, value);
+    requireOneHost(req);
     if (req.url.includes('%')) req.url = decodable(req.url);
     if (identify) await identifyCaller(identify, req, context);
     next();

@@ -10,9 +10,9 @@ import {
   JsonBodies,
   logRequest,
   mayHaveBody,
-  requireHostHeader,
+  requireOneHost,
 } from '../../http/request.js';
-import { type ErrorResponse, errorResponse, JSON_TYPE, respondToFailure } from '../../http/response.js';
+import { type ErrorResponse, errorResponse, JSON_TYPE, PROTECTED, respondToFailure } from '../../http/response.js';
 import { unrouted } from '../../http/routes.js';
 import { newId } from '../../ids.js';
 import { lockOrder, NewOrder, placeOrder } from '../../orders/orders.js';
@@ -39,7 +39,7 @@ export function handleUndecodable({ logger }: HostOptions) {
 }
 
 function send(reply: FastifyReply, { status, headers, body }: ErrorResponse): FastifyReply {
-  return reply.code(status).headers(headers).send(body);
+  return reply.code(status).headers(PROTECTED).headers(headers).send(body);
 }
 
 /** These hooks run before the handler of each request, whatever its address. */
@@ -50,8 +50,8 @@ export function addHooks(server: FastifyInstance, options: HostOptions): void {
   server.addHook('onRequest', (request, reply, done) => {
     const { requestId } = beginRequest(options, request.container, request.raw, reply.raw);
     request.id = requestId;
-    reply.header('x-request-id', requestId);
-    requireHostHeader(request.raw);
+    reply.header('x-request-id', requestId).headers(PROTECTED);
+    requireOneHost(request.raw);
     done();
   });
 

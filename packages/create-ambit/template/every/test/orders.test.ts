@@ -56,3 +56,18 @@ test('an order beyond the stock is rolled back', async () => {
 test('an order that is incomplete is refused', async () => {
   expect((await client.post('/orders', { product })).status).toBe(400);
 });
+
+test('a body that is too large is refused', async () => {
+  expect((await client.post('/orders', { product: 'x'.repeat(2_000_000), quantity: 1 })).status).toBe(413);
+});
+
+test('an unexpected error tells the client nothing of itself', async () => {
+  await box.rollback();
+
+  const failed = await client.get('/orders');
+
+  expect(failed.status).toBe(503);
+  expect(failed.body).toMatchObject({
+    error: expect.stringMatching(/^(Try again later|The request could not be processed)$/),
+  });
+});

@@ -4,8 +4,8 @@ import { createContainer } from './graph.ts';
 
 const container = createContainer();
 await container.start();
-const { port } = container.resolve('config');
-const server = createApp(container).listen(port, (error) => {
+const { host, port } = container.resolve('config');
+const server = createApp(container).listen(port, host, (error) => {
   if (error) throw error;
   console.log(`Listening on http://localhost:${port}`);
 });

@@ -1,6 +1,6 @@
 import type { Container } from '@ambit/container';
 import { containerPlugin, requireTransactionScope, transactionPlugin } from '@ambit/fastify';
-import { fastify, type FastifyInstance } from 'fastify';
+import { fastify, type FastifyError, type FastifyInstance } from 'fastify';
 import type { NewOrder } from './order.ts';
 
 const newOrder = {
@@ -27,5 +27,11 @@ export async function createApp(container: Container): Promise<FastifyInstance> 
       return reply.code(201).send(order); // sent after COMMIT, or not at all
     },
   );
+  // Every error ends here. If it was thrown in a transaction, that has been rolled back.
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const { statusCode = 500, message } = error;
+    if (statusCode >= 500) request.log.error(error);
+    return reply.code(statusCode).send({ error: statusCode < 500 ? message : 'The request could not be processed' });
+  });
   return app;
 }

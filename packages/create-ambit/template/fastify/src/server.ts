@@ -3,9 +3,9 @@ import { createContainer } from './graph.ts';
 
 const container = createContainer();
 await container.start();
-const { port } = container.resolve('config');
+const { host, port } = container.resolve('config');
 const app = await createApp(container);
-await app.listen({ port, host: '0.0.0.0' });
+await app.listen({ port, host });
 console.log(`Listening on http://localhost:${port}`);
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
