@@ -70,6 +70,8 @@ function positional(sql: string, dialect: Dialect): Positional {
   for (const token of tokensOf(sql, dialect)) {
     const isNumbered = token.kind === 'parameter' && token.text.startsWith('$');
     if (isNumbered) order.push(Number(token.text.slice(1)) - 1);
+    if (order.at(-1) === -1)
+      throw new TransactionError('AMBIT_TX_PARAMETER', 'There is no parameter $0', { sqlState: '42P02' });
     text += isNumbered ? '?' : token.text;
   }
   return { text, order, count: Math.max(-1, ...order) + 1 };
