@@ -74,6 +74,8 @@ const STEPS = {
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
   integrations:
     'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
+  // Always the same search, which keeps nothing; `npm run fuzz` is another one each time.
+  fuzz: 'npm ci --prefix fuzz --ignore-scripts --no-audit --no-fund && tsc -p fuzz && node --import ./fuzz/register.mjs fuzz/main.ts --seed 1 --read-only && node --import ./fuzz/register.mjs fuzz/mutants.ts',
   histories: 'node integrations/prepare.mjs && node scripts/on-node.mjs 24 integrations/histories.mjs',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
