@@ -59,7 +59,8 @@ export class Stage {
   /** Sends the bytes, and a request behind them that ends the connection. Each response must be well-formed, and in its place. */
   async converse(bytes: Buffer): Promise<Conversation> {
     this.#requests = [];
-    const received = await this.#exchange(Buffer.concat([bytes, Buffer.from(PROBE)]));
+    const mayWait = (): boolean => !this.#isLocal && this.#isResponding;
+    const received = await exchange(this.#port, Buffer.concat([bytes, Buffer.from(PROBE)]), mayWait);
     await this.app.quiet();
     const requests = this.#requests;
     const responses = this.#read(received, requests);
@@ -67,32 +68,6 @@ export class Stage {
     const closing = responses.findIndex(({ headers }) => headers['connection'] === 'close');
     mustHold(closing === -1 || closing === responses.length - 1, 'a response follows the last one');
     return { requests, responses };
-  }
-
-  async #exchange(bytes: Buffer): Promise<Buffer> {
-    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
-    const chunks: Buffer[] = [];
-    const started = performance.now();
-    let heardAt = started;
-    let turns = 0;
-    socket.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
-      heardAt = performance.now();
-      turns = 0;
-    });
-    // The host may close while the client still sends.
-    socket.on('error', () => undefined);
-    await once(socket, 'connect');
-    socket.write(bytes);
-    while (!socket.closed && performance.now() - started < MOST_MS) {
-      await (this.#isLocal ? nextTurn() : after(1));
-      turns += 1;
-      const isDue = !this.#isLocal && this.#isResponding && performance.now() - heardAt < SILENT_MS;
-      if (turns >= SILENT_TURNS && !isDue && !socket.writableEnded) socket.end();
-    }
-    socket.destroy();
-    mustHold(performance.now() - started < MOST_MS, 'a connection stays open that its client has ended');
-    return Buffer.concat(chunks);
   }
 
   get #isResponding(): boolean {
@@ -135,6 +110,33 @@ export class Stage {
   #errors(): object[] {
     return this.app.log.records.filter(({ level }) => level === 50 || level === 'error');
   }
+}
+
+/** All that comes back; the client says that it has sent everything, once nothing more comes and it need not wait. */
+export async function exchange(port: number, bytes: Buffer, mayWait: () => boolean = () => false): Promise<Buffer> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const chunks: Buffer[] = [];
+  const started = performance.now();
+  let heardAt = started;
+  let turns = 0;
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    heardAt = performance.now();
+    turns = 0;
+  });
+  // The host may close while the client still sends.
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(bytes);
+  while (!socket.closed && performance.now() - started < MOST_MS) {
+    await (mayWait() ? after(1) : nextTurn());
+    turns += 1;
+    const isDue = mayWait() && performance.now() - heardAt < SILENT_MS;
+    if (turns >= SILENT_TURNS && !isDue && !socket.writableEnded) socket.end();
+  }
+  socket.destroy();
+  mustHold(performance.now() - started < MOST_MS, 'a connection stays open that its client has ended');
+  return Buffer.concat(chunks);
 }
 
 /** A response without what differs each time, and without whether the connection is kept: that depends on what has arrived by then. */

@@ -39,6 +39,7 @@ const DICTIONARY = [
   '#',
   'host: test\r\n',
   'content-length: 0\r\n',
+  'content-length: ?\r\n',
   'content-length: ',
   'transfer-encoding: chunked\r\n',
   '0\r\n\r\n',
@@ -69,6 +70,7 @@ const DICTIONARY = [
   APPLE,
 ];
 
+const JSON_TYPE = { 'content-type': 'application/json' };
 const LONGEST_SEED = 1000;
 
 export async function open(): Promise<Target> {
@@ -76,10 +78,15 @@ export async function open(): Promise<Target> {
   const fastify = await Stage.open('fastify', { DATA_DIR: ':memory:' });
   const tables = [ADDRESSES, BODIES, HEADERS, MEDIA_TYPES, PROTOCOL];
   const odd = tables.flat().map(([, bytes]) => Buffer.from(bytes));
+  const keyed = postOrder(APPLE, { ...JSON_TYPE, 'idempotency-key': 'a' });
   const pipelined = [
     head('GET', '/api/users') + head('HEAD', '/api/users') + head('GET', '/nowhere'),
     Buffer.concat([postUser(ADA), postOrder(APPLE)]),
+    Buffer.concat([keyed, keyed]),
   ];
+  const bodies = [postUser(ADA), postOrder(APPLE), keyed].map((bytes) =>
+    bytes.toString().replace(/(?<=content-length: )\d+/, '?'),
+  );
   const said = ({ requests, responses }: Conversation): string[] => [
     `${Math.min(responses.length, 4)} responses to ${Math.min(requests.length, 4)}`,
     ...responses.map(({ status, text }) => `${status} ${status >= 400 ? text : ''}`),
@@ -88,20 +95,33 @@ export async function open(): Promise<Target> {
   return {
     dictionary: DICTIONARY,
     maxLength: 1500,
-    seeds: [head('GET', '/api/users'), ...odd.filter(({ length }) => length <= LONGEST_SEED), ...pipelined].map(
-      (bytes) => Buffer.from(bytes),
-    ),
+    seeds: [
+      head('GET', '/api/users'),
+      ...odd.filter(({ length }) => length <= LONGEST_SEED),
+      ...pipelined,
+      ...bodies,
+    ].map((bytes) => Buffer.from(bytes)),
     async run(input) {
+      const bytes = framed(input);
       await Promise.all([express.clear(), fastify.clear()]);
-      const [onExpress, onFastify] = await Promise.all([express.converse(input), fastify.converse(input)]);
+      const [onExpress, onFastify] = await Promise.all([express.converse(bytes), fastify.converse(bytes)]);
       mustBeAlike(onExpress, onFastify);
-      mustRefuseBadHead(input, onExpress);
+      mustRefuseBadHead(bytes, onExpress);
       return said(onExpress);
     },
     async close() {
       await Promise.all([express.app.stop(), fastify.app.stop()]);
     },
   };
+}
+
+/** `Content-Length: ?` is the length of what follows, which no change of the body makes wrong. */
+function framed(input: Buffer): Buffer {
+  const text = input.toString('latin1');
+  const [before, after] = text.split(/(?<=\r\ncontent-length: )\?(?=\r\n)/i, 2);
+  const end = after?.indexOf('\r\n\r\n') ?? -1;
+  if (before === undefined || after === undefined || end === -1) return input;
+  return Buffer.from(`${before}${after.length - end - 4}${after}`, 'latin1');
 }
 
 const HEAD = /^[A-Z]+ [^ \r\n]+ HTTP\/1\.1\r\n((?:[^\r\n]+\r\n)*)\r\n/;

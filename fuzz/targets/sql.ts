@@ -231,7 +231,8 @@ function* asPostgresReads(sql: string): Generator<string> {
     return;
   }
   // To us `?1` is a parameter, and to PostgreSQL an operator before a number.
-  if (!/\?\d/.test(sql)) compareTokens(sql, scanned);
+  const hasOperator = /\?\d/.test(sql);
+  if (!hasOperator) compareTokens(sql, scanned);
   // What splits scripts and reads savepoints skips a byte order mark, as SQLite does.
   const isMarked = sql.includes('\uFEFF');
   if (!isMarked) compareScript(sql, statements);
@@ -249,7 +250,7 @@ function* asPostgresReads(sql: string): Generator<string> {
   const read = commandOf(sql, POSTGRES);
   mustHold(read === command, 'another command than PostgreSQL reads', () => ({ command, read }));
   // What masks literals takes what is in backticks for a name, as SQLite does.
-  if (!sql.includes('`')) compareWithoutLiterals(sql);
+  if (!hasOperator && !sql.includes('`')) compareWithoutLiterals(sql);
 }
 
 interface Node {
