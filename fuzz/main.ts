@@ -36,9 +36,12 @@ if (unknown.length > 0) {
 const chosen = positionals.length > 0 ? positionals : Object.keys(TARGETS);
 const folder = mkdtempSync(join(tmpdir(), 'ambit-fuzz-'));
 let found = 0;
+let isInterrupted = false;
+process.on('SIGINT', () => (isInterrupted = true));
 try {
   if (flags.replay === undefined) console.log(`seed ${flags.seed}`);
   for (const target of chosen) {
+    if (isInterrupted) break;
     const findings = await run({
       target,
       ms: (Number(flags.seconds) * 1000) / chosen.length,

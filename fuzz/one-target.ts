@@ -52,6 +52,8 @@ const mutations = new Mutations(
 );
 const note = noteIn(openSync(order.note, 'w'));
 const search = new Search({ target, coverage, mutations, note, endsWithFirst: order.first });
+// The shell interrupts all processes in the foreground: what was found until then is kept.
+process.on('SIGINT', () => search.end());
 
 const tell = (message: Message): void => void process.send?.(message);
 const before = order.fromOne || order.replay !== undefined ? [] : readCorpus(order.target);

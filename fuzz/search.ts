@@ -7,7 +7,7 @@ import { Finding, type Target } from './target.js';
 /** No input that is this short takes this long. */
 const SLOW_MS = 2000;
 const YIELD_MS = 50;
-/** Of the time since the last new input; what it finds is worth no more. */
+/** For each new input, and for each finding. */
 const REDUCTION_MS = 200;
 const REDUCTION_OF_FINDING_MS = 5000;
 /** Of a corpus in the repository, beyond what reaches further code. */
@@ -48,7 +48,9 @@ export class Search {
   readonly #entries: Entry[] = [];
   readonly #seen = new Set<number>();
   readonly #kinds = new Set<string>();
+  readonly #kindsSeenOnce = new Set<string>();
   #stray: unknown;
+  #isOver = false;
 
   constructor({ target, coverage, mutations, note, endsWithFirst }: SearchOptions) {
     this.#target = target;
@@ -66,14 +68,10 @@ export class Search {
     return [...this.#seen].filter((feature) => this.#coverage.isReached(feature)).length;
   }
 
-  get size(): number {
-    return this.#entries.length;
-  }
-
   /** As they are. */
   async start(inputs: readonly Buffer[]): Promise<void> {
     for (const input of inputs) {
-      if (this.#isEnough) return;
+      if (this.#isOver) return;
       const { features, error } = await this.#run(input);
       if (error) await this.#report(input, error);
       else if (this.#isNew(features)) this.#add({ input, features });
@@ -82,7 +80,7 @@ export class Search {
 
   async until(deadline: number): Promise<void> {
     let yielded = performance.now();
-    while (performance.now() < deadline && !this.#isEnough) {
+    while (performance.now() < deadline && !this.#isOver) {
       const input = this.#mutations.of(this.#pick(), this.#pick());
       const { features, error } = await this.#run(input);
       if (error) await this.#report(input, error);
@@ -114,8 +112,9 @@ export class Search {
     return [...kept];
   }
 
-  get #isEnough(): boolean {
-    return this.#endsWithFirst && this.#kinds.size > 0;
+  /** `until()` resolves before its time. */
+  end(): void {
+    this.#isOver = true;
   }
 
   async #run(input: Buffer): Promise<{ features: readonly number[]; error?: Error | undefined }> {
@@ -177,11 +176,13 @@ export class Search {
       last = again;
       return true;
     };
-    // What a busy machine makes slow is not slow again.
     const isSure = await isTheSame(input);
-    if (isSure) this.#kinds.add(kind);
+    // A busy machine is slow with any input.
+    if (!isSure && this.#kindsSeenOnce.has(kind)) return;
+    (isSure ? this.#kinds : this.#kindsSeenOnce).add(kind);
     const smallest = isSure ? await reduced(input, isTheSame, performance.now() + REDUCTION_OF_FINDING_MS) : input;
     this.found.push({ input: smallest, error: last, isSure });
+    if (isSure && this.#endsWithFirst) this.end();
   }
 }
 
