@@ -16,11 +16,12 @@ export interface Conversation {
 const TABLES = ['users', 'order_items', 'orders', 'reservations', 'idempotency_keys', 'outbox'];
 const PROBE = 'GET /health/live HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n';
 /**
- * After so many turns of the event loop without a byte the client has nothing more to send, and says so: both ends and SQLite are in this
- * process. Where PostgreSQL is asked for a response, that takes time; Node would not send it any more.
+ * After so long, and so many turns of the event loop, without a byte the client has nothing more to send, and says so: both ends and
+ * SQLite are in this process. Where PostgreSQL is asked for a response, that takes longer, and Node would not send it any more.
  */
+const SILENT_MS = 3;
 const SILENT_TURNS = 50;
-const SILENT_MS = 400;
+const SILENT_MS_OF_POSTGRES = 400;
 const MOST_MS = 5000;
 /** One for each response. */
 const LINES: ReadonlySet<unknown> = new Set(['request', 'request aborted', 'request refused']);
@@ -59,7 +60,7 @@ export class Stage {
   /** Sends the bytes, and a request behind them that ends the connection. Each response must be well-formed, and in its place. */
   async converse(bytes: Buffer): Promise<Conversation> {
     this.#requests = [];
-    const mayWait = (): boolean => !this.#isLocal && this.#isResponding;
+    const mayWait = (): boolean => !this.#isLocal && (this.#requests.length === 0 || this.#isResponding);
     const received = await exchange(this.#port, Buffer.concat([bytes, Buffer.from(PROBE)]), mayWait);
     await this.app.quiet();
     const requests = this.#requests;
@@ -131,8 +132,9 @@ export async function exchange(port: number, bytes: Buffer, mayWait: () => boole
   while (!socket.closed && performance.now() - started < MOST_MS) {
     await (mayWait() ? after(1) : nextTurn());
     turns += 1;
-    const isDue = mayWait() && performance.now() - heardAt < SILENT_MS;
-    if (turns >= SILENT_TURNS && !isDue && !socket.writableEnded) socket.end();
+    const silentMs = mayWait() ? SILENT_MS_OF_POSTGRES : SILENT_MS;
+    const isSilent = turns >= SILENT_TURNS && performance.now() - heardAt >= silentMs;
+    if (isSilent && !socket.writableEnded) socket.end();
   }
   socket.destroy();
   mustHold(performance.now() - started < MOST_MS, 'a connection stays open that its client has ended');
