@@ -49,7 +49,7 @@ const MUTANTS: readonly Mutant[] = [
     to: "/''?/g",
   },
   {
-    what: 'a header may have two lines',
+    what: 'Node is lenient: a header may have two lines',
     target: 'heads',
     file: 'service/src/http/server.ts',
     from: 'SERVER_OPTIONS = {',

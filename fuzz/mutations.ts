@@ -155,15 +155,16 @@ function replaced(input: Buffer, from: number, to: number, ...pieces: readonly B
   return Buffer.concat([input.subarray(0, from), ...pieces, input.subarray(to)]);
 }
 
-/** The shortest input found, by leaving out pieces, for which this still holds. */
+/** The shortest input found, by leaving out pieces, for which this still holds; it is asked so often at most. */
 export async function reduced(
   input: Buffer,
   stillHolds: (smaller: Buffer) => Promise<boolean>,
-  until: number,
+  most: number,
 ): Promise<Buffer> {
   let smallest = input;
+  let asked = 0;
   for (let size = Math.ceil(input.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let at = 0; at < smallest.length && performance.now() < until;) {
+    for (let at = 0; at < smallest.length && asked < most; asked += 1) {
       const smaller = replaced(smallest, at, at + size);
       if (await stillHolds(smaller)) smallest = smaller;
       else at += size;

@@ -6,10 +6,12 @@ import { Finding, type Target } from './target.js';
 
 /** No input that is this short takes this long. */
 const SLOW_MS = 2000;
+const SLOW = 'it takes long';
 const YIELD_MS = 50;
-/** For each new input, and for each finding. */
-const REDUCTION_MS = 200;
-const REDUCTION_OF_FINDING_MS = 5000;
+/** For each new input, and for each finding: a number, not a time, so that a seed repeats a search on any machine. */
+const REDUCTIONS = 100;
+const REDUCTIONS_OF_FINDING = 1000;
+const REDUCTIONS_OF_SLOW = 10;
 /** Of a corpus in the repository, beyond what reaches further code. */
 const ENOUGH_BYTES = 40_000;
 const NEWEST = 30;
@@ -129,7 +131,7 @@ export class Search {
       const features = this.#coverage.seen(words);
       const ms = performance.now() - started;
       if (this.#stray !== undefined) return { features, error: errorOf(this.#stray) };
-      return ms > SLOW_MS ? { features, error: new Finding('it takes long', { ms: Math.round(ms) }) } : { features };
+      return ms > SLOW_MS ? { features, error: new Finding(SLOW, { ms: Math.round(ms) }) } : { features };
     } catch (error) {
       return { features: [], error: errorOf(error) };
     }
@@ -149,7 +151,7 @@ export class Search {
       best = { input: smaller, features: reached };
       return true;
     };
-    await reduced(input, doesTheSame, performance.now() + REDUCTION_MS);
+    await reduced(input, doesTheSame, REDUCTIONS);
     this.#add(best);
   }
 
@@ -180,7 +182,8 @@ export class Search {
     // A busy machine is slow with any input.
     if (!isSure && this.#kindsSeenOnce.has(kind)) return;
     (isSure ? this.#kinds : this.#kindsSeenOnce).add(kind);
-    const smallest = isSure ? await reduced(input, isTheSame, performance.now() + REDUCTION_OF_FINDING_MS) : input;
+    const reductions = kind === SLOW ? REDUCTIONS_OF_SLOW : REDUCTIONS_OF_FINDING;
+    const smallest = isSure ? await reduced(input, isTheSame, reductions) : input;
     this.found.push({ input: smallest, error: last, isSure });
     if (isSure && this.#endsWithFirst) this.end();
   }

@@ -38,7 +38,7 @@ export class PositionalTexts {
    * @param params - the values of `$1 ... $n`
    * @param convert - makes of each value, and the number of its parameter, what the driver takes
    * @returns the text, and the values in the order of the `?`
-   * @throws `TransactionError` `AMBIT_TX_PARAMETER`: too few values, or too many
+   * @throws `TransactionError` `AMBIT_TX_PARAMETER`: too few values, too many, or a `$0`
    * @throws what `convert` throws
    */
   translate<T>(
