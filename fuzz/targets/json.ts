@@ -90,7 +90,7 @@ export function open(): Target {
       mustHold(isDeepStrictEqual(read.value, expected.value), 'another value than that of JSON.parse', show);
       return [
         'depth' in expected ? `depth ${expected.depth}` : '',
-        ...[NewUser, NewOrder].map((schema, index) => verdict(schema, checks[index], read.value)),
+        ...[NewUser, NewOrder].flatMap((schema, index) => verdict(schema, checks[index], read.value)),
       ];
     },
   };
@@ -101,16 +101,16 @@ function verdict(
   schema: typeof NewUser | typeof NewOrder,
   check: ((body: unknown) => unknown) | undefined,
   value: unknown,
-): string {
+): string[] {
   const isValid = Check(schema, value);
   try {
     mustHold(check?.(value) === value && isValid, 'a body is accepted that does not match', () => ({ value }));
-    return 'valid';
+    return ['valid'];
   } catch (error) {
     const { why } = refused(error);
     mustHold(!isValid, 'a body is refused that matches', () => ({ value, why }));
     mustHold(why.length < 1000, 'a message is as long as the body');
-    return why.replaceAll(/\d+/g, 'n');
+    return why.replaceAll(/\d+/g, 'n').split('; ');
   }
 }
 
