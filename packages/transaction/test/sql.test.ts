@@ -1,7 +1,8 @@
 import { array, assert, constantFrom, integer, oneof, property, string } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isRollbackTo, isTransactionControl } from '../src/sql/control-statements.js';
+import { isRollbackTo, isTransactionControl, savepointIn } from '../src/sql/control-statements.js';
 import { splitStatements } from '../src/index.js';
+import { isScriptInSqlite } from '../src/sql/split-statements.js';
 import { withoutLiterals } from '../src/host/index.js';
 import { EITHER, MYSQL, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
 import { commandOf } from '../src/sql/command.js';
@@ -59,6 +60,9 @@ describe.each([
     ['a$1 = $1', 'word', 'mark', 'parameter'],
     ['1.5e-3 + .5', 'number', 'mark', 'number'],
     ["x'ff'", 'text'],
+    // No space, to either.
+    ['\u3000', 'word'],
+    ['0xe-3', 'number', 'mark', 'number'],
     ["'open", 'text'],
     ['/* open', 'comment'],
   ])('reads %j alike', (sql, ...kinds) => {
@@ -73,6 +77,7 @@ test.each<[string, postgres: string[], sqlite: string[]]>([
   ["$a$'$a$", ["$a$'$a$"], ['$', 'a$', "'$a$"]],
   [String.raw`E'\''`, [String.raw`E'\''`], ['E', String.raw`'\''`]],
   ['`a b`', ['`', 'a', 'b', '`'], ['`a b`']],
+  ['\uFEFF;', ['\uFEFF', ';'], [';']],
 ])('PostgreSQL and SQLite read %j in different ways', (sql, postgres, sqlite) => {
   const read = (dialect: typeof POSTGRES): string[] =>
     [...tokensOf(sql, dialect)].filter(({ kind }) => kind !== 'space').map(({ text }) => text);
@@ -210,10 +215,29 @@ describe('splitStatements()', () => {
       "CREATE FUNCTION f(begin int) RETURNS int LANGUAGE sql AS 'SELECT 1;'; SELECT 2",
       ["CREATE FUNCTION f(begin int) RETURNS int LANGUAGE sql AS 'SELECT 1;'", 'SELECT 2'],
     ],
+    ['SELECT 1 AS a\u00a0; SELECT 2', ['SELECT 1 AS a\u00a0', 'SELECT 2']],
   ])('of %j', (script, statements) => {
     expect(splitStatements(script)).toEqual(statements);
   });
 });
+
+test.each([
+  ['SELECT 1;', false],
+  ['SELECT 1; SELECT 2', true],
+  ['SELECT 1; -- nothing', false],
+  // To SQLite the end of the text closes it.
+  ['SELECT 1; /* nothing', false],
+  ["SELECT 1; 'a", true],
+])('whether %j is a script in SQLite: %j', (sql, isScript) => expect(isScriptInSqlite(sql)).toBe(isScript));
+
+test.each<[string, ReturnType<typeof savepointIn>]>([
+  ['SAVEPOINT a', { does: 'set', name: 'a' }],
+  ['RELEASE SAVEPOINT A', { does: 'release', name: 'a' }],
+  ['ROLLBACK WORK TO SAVEPOINT "a""b"', { does: 'undo', name: 'a"b' }],
+  ["RELEASE 'a''b'", { does: 'release', name: "a'b" }],
+  ['SAVEPOINT [a b]', { does: 'set', name: 'a b' }],
+  ['SELECT 1', undefined],
+])('the savepoint of %j', (sql, savepoint) => expect(savepointIn(sql)).toEqual(savepoint));
 
 describe('statements that control transactions', () => {
   test.each([
@@ -293,6 +317,9 @@ describe('PositionalTexts, which put ? for $n', () => {
     for (const params of [[], [1, 2]])
       expect(() => mysql('SELECT $1', params)).toThrow(expect.objectContaining({ sqlState: '08P01' }));
   });
+
+  test('refuse a parameter before the first', () =>
+    expect(() => mysql('SELECT $0', [])).toThrow(expect.objectContaining({ sqlState: '42P02' })));
 });
 
 test.each([

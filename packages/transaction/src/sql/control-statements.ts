@@ -113,11 +113,17 @@ export function savepointIn(sql: string): SavepointStatement | undefined {
   return { does: isUndo ? 'undo' : verb === 'release' ? 'release' : 'set', name };
 }
 
+/** Also `'a'`, which SQLite takes for a name. */
+function unquoted(text: string): string {
+  const quote = text.at(-1) ?? '';
+  return text.slice(1, -1).replaceAll(quote + quote, quote);
+}
+
 function wordsIn(sql: string): string[] {
   const words: string[] = [];
   for (const { kind, text } of tokensOf(sql, EITHER)) {
     if (kind === 'word') words.push(text.toLowerCase());
-    else if (kind === 'name') words.push(text.slice(1, -1).toLowerCase());
+    else if (kind === 'name' || kind === 'text') words.push(unquoted(text).toLowerCase());
     if (words.length === MOST_WORDS) break;
   }
   return words;

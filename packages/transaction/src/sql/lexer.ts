@@ -68,18 +68,21 @@ export interface Token {
 }
 
 const LETTER = String.raw`A-Za-z_\u0080-\uffff`;
+/** Beyond ASCII there is none: a no-break space is part of a name. */
+const SPACE = String.raw`[ \t-\r]`;
 
 /** How each kind of token begins; expressions find where it begins and loops where it ends, so that no text takes long. */
 function beginnings({ nameQuotes, lineEnds, postgresTexts, brackets, mysql }: Dialect): RegExp {
   const texts = String.raw`(?:[bBnNxX]|[uU]&)?'`;
   const postgres = String.raw`|[eE]'|\$(?:[${LETTER}][\w\u0080-\uffff]*)?\$`;
   const sources: Readonly<Record<Exclude<TokenKind, 'mark'>, string>> = {
-    space: String.raw`\s+`,
+    // SQLite skips a byte order mark.
+    space: brackets === 'subscript' ? `${SPACE}+` : String.raw`(?:${SPACE}|\uFEFF)+`,
     comment: mysql ? String.raw`(?:#|--(?=\s|$))[^\n]*|/\*` : String.raw`--[^${lineEnds}]*|/\*`,
     text: mysql ? `${texts}|"` : postgresTexts ? texts + postgres : texts,
     name: brackets === 'subscript' ? `[${nameQuotes}]` : String.raw`[${nameQuotes}\[]`,
     parameter: String.raw`[$?]\d+`,
-    number: String.raw`\.?\d`,
+    number: String.raw`0[xX][\da-fA-F_]+|\.?\d`,
     word: String.raw`[${LETTER}][\w$\u0080-\uffff]*`,
   };
   return new RegExp(`${KINDS.map((kind) => `(${sources[kind]})`).join('|')}|[^]`, 'y');
@@ -194,7 +197,7 @@ function endOfQuotes(sql: string, from: number, quote: string): number | undefin
 
 const ESCAPED_MARK = /\\[^]|''?/g;
 /** What may be between the two lines of a string. */
-const GAP = /\s+|--[^\r\n]*/y;
+const GAP = new RegExp(String.raw`${SPACE}+|--[^\r\n]*`, 'y');
 
 /** Such a string continues in the next line, where its backslashes escape too. */
 function endOfEscapedText(sql: string, from: number): number | undefined {

@@ -38,7 +38,7 @@ export class PositionalTexts {
    * @param params - the values of `$1 ... $n`
    * @param convert - makes of each value, and the number of its parameter, what the driver takes
    * @returns the text, and the values in the order of the `?`
-   * @throws `TransactionError` `AMBIT_TX_PARAMETER`: too few values, or too many
+   * @throws `TransactionError` `AMBIT_TX_PARAMETER`: too few values, too many, or a `$0`
    * @throws what `convert` throws
    */
   translate<T>(
@@ -70,6 +70,8 @@ function positional(sql: string, dialect: Dialect): Positional {
   for (const token of tokensOf(sql, dialect)) {
     const isNumbered = token.kind === 'parameter' && token.text.startsWith('$');
     if (isNumbered) order.push(Number(token.text.slice(1)) - 1);
+    if (order.at(-1) === -1)
+      throw new TransactionError('AMBIT_TX_PARAMETER', 'There is no parameter $0', { sqlState: '42P02' });
     text += isNumbered ? '?' : token.text;
   }
   return { text, order, count: Math.max(-1, ...order) + 1 };

@@ -30,29 +30,38 @@ const IN_BRACKETS = '';
 
 function split(script: string, dialect: Dialect): string[] {
   const statements: string[] = [];
-  let start = 0;
+  /** Of the statement, without the space around it. */
+  let start: number | undefined;
+  let end = 0;
   let words: string[] = [];
   /** Parentheses and subscripts: no statement ends inside of them. */
   let open = 0;
   for (const token of tokensOf(script, dialect)) {
-    const { text } = token;
+    const { kind, text } = token;
+    if (kind === 'space') continue;
+    if (text === ';' && open <= 0 && !isInsideBody(words)) {
+      add();
+      continue;
+    }
+    start ??= token.start;
+    ({ end } = token);
     if (text === '(' || text === '[') open += 1;
     else if (text === ')' || text === ']') open -= 1;
-    else if (text !== ';') {
-      // A quote or comment that is never closed stays part of its statement, for the database to refuse.
-      if (isWord(token) || !token.closed) words.push(open > 0 ? IN_BRACKETS : text.toLowerCase());
-    } else if (open > 0) continue;
-    else if (isInsideBody(words)) words.push(text);
-    else {
-      add(script.slice(start, token.start));
-      start = token.end;
-    }
+    else if (text === ';' && open <= 0) words.push(text);
+    // A quote or comment that is never closed stays part of its statement, for the database to refuse.
+    else if (isWord(token) || isOpen(token)) words.push(open > 0 ? IN_BRACKETS : text.toLowerCase());
   }
-  add(script.slice(start));
+  add();
   return statements;
 
-  function add(statement: string): void {
-    if (words.length > 0) statements.push(statement.trim());
+  /** In SQLite the end of the text closes a comment, too. */
+  function isOpen({ kind, closed }: Token): boolean {
+    return !closed && !(kind === 'comment' && dialect === SQLITE);
+  }
+
+  function add(): void {
+    if (words.length > 0) statements.push(script.slice(start, end));
+    start = undefined;
     words = [];
     open = 0;
   }

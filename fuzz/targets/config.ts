@@ -1,0 +1,130 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Config, ConfigError, readConfig, replicatedDatabase } from '../../service/src/config/config.js';
+import { createPool, createReplicaPools } from '../../service/src/database/pool.js';
+import { mustHold, type Target } from '../target.js';
+
+/** It is in a secret only, so no message may have it. */
+const SECRET = 'S3cr3tS3cr3t';
+const SECRETS = new Set(['DATABASE_URL', 'DATABASE_READ_URL', 'EVENTS_URL', 'EVENTS_SECRET', 'INSPECTOR_TOKEN']);
+const KEY = `whsec_${Buffer.alloc(24, 'k').toString('base64')}`;
+const LIMITS: Readonly<Partial<Record<keyof Config, number>>> = {
+  port: 65_535,
+  startTimeoutMs: 600_000,
+  shutdownTimeoutMs: 600_000,
+  keepIdleMs: 60_000,
+  transactionTimeoutMs: 600_000,
+};
+
+const DICTIONARY = [
+  '\n',
+  '=',
+  ...[...SECRETS].map((name) => `\n${name}=`),
+  '\nPORT=',
+  '\nHOST=',
+  '\nDATA_DIR=',
+  '\nINSPECTOR=1',
+  '\nSANDBOX=1',
+  '\nNODE_ENV=production',
+  '\nDATABASE_POOL_SIZE=',
+  '\nDATABASE_READ_FROM=replica',
+  '\nTRANSACTION_CHECK=throw',
+  '\nLOG_LEVEL=',
+  '\nSTART_TIMEOUT_MS=',
+  '\nKEEP_IDLE_MS=',
+  SECRET,
+  KEY,
+  'postgres://',
+  'postgresql://',
+  `user:${SECRET}@`,
+  'localhost',
+  'a:5432,b:5433',
+  ':5432',
+  '/name',
+  '?sslmode=require',
+  '?host=/tmp',
+  '&target_session_attrs=any',
+  '&options=-c%20a=b',
+  '&port=1',
+  '%',
+  '%zz',
+  '%00',
+  '[::1]',
+  '@',
+  'https://a.example/',
+  'whsec_',
+  '127.0.0.1',
+  '256.1.1.1',
+  '0',
+  '-1',
+  '1e3',
+  '65536',
+  '600001',
+  '٣',
+  '\0',
+];
+
+const SEEDS = [
+  'PORT=3000\nHOST=127.0.0.1',
+  `DATABASE_URL=postgres://user:${SECRET}@a:5432,b:5433/name?sslmode=require&target_session_attrs=any`,
+  `DATABASE_URL=postgres://a/b\nDATABASE_READ_URL=postgres://user:${SECRET}@c/d\nDATABASE_READ_FROM=replica`,
+  `EVENTS_URL=https://a.example/x\nEVENTS_SECRET=${KEY}`,
+  `EVENTS_SECRET=${SECRET}`,
+  `INSPECTOR=always\nINSPECTOR_TOKEN=${SECRET}${SECRET}\nINSPECTOR_LINES=1`,
+  'SANDBOX=1\nNODE_ENV=production',
+  'METRICS=1\nTRACES=1\nOTEL_SERVICE_NAME=a\nLOG_LEVEL=debug\nHOST_VARIANT=express\nTRANSACTION_CHECK=1',
+];
+
+/** A file of variables, one in each line. */
+export function open(): Target {
+  return {
+    dictionary: DICTIONARY,
+    maxLength: 600,
+    seeds: SEEDS.map((text) => Buffer.from(text)),
+    async run(input) {
+      const lines = input.toString().split('\n');
+      const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s, 2) as [string, string]));
+      const config = read(env);
+      if (config instanceof ConfigError) {
+        const isShown = Object.entries(env).some(([name, value]) => !SECRETS.has(name) && value?.includes(SECRET));
+        mustHold(isShown || !config.message.includes(SECRET), 'a message has a secret', () => ({
+          message: config.message,
+        }));
+        mustHold(config.problems.length > 0, 'nothing is wrong');
+        return config.problems.map((problem) => problem.replace(/, not .*/s, ''));
+      }
+      for (const [name, most] of Object.entries(LIMITS)) {
+        const value = config[name as keyof Config];
+        mustHold(
+          Number.isInteger(value) && Number(value) >= 0 && Number(value) <= most,
+          'a number is outside of its limits',
+          () => ({ name, value }),
+        );
+      }
+      const trimmed = Object.fromEntries(
+        Object.entries(env).map(([name, value]) => [name, name === 'NODE_ENV' ? value : value?.trim()]),
+      );
+      mustHold(isDeepStrictEqual(read(trimmed), config), 'spaces around a value matter');
+      await mustStart(config);
+      return [
+        `${config.database.kind} ${config.hostVariant} ${config.events === undefined} ${config.inspector === undefined}`,
+      ];
+    },
+  };
+}
+
+function read(env: Readonly<Record<string, string | undefined>>): Config | ConfigError {
+  try {
+    return readConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+}
+
+/** What is accepted is nothing that the pool would refuse. It connects with the first statement only. */
+async function mustStart(config: Config): Promise<void> {
+  const { database } = config;
+  if (database.kind !== 'postgres') return;
+  const replicated = replicatedDatabase(config);
+  for (const pool of [createPool(database), ...(replicated ? createReplicaPools(replicated) : [])]) await pool.close();
+}
