@@ -48,6 +48,7 @@ const PROGRAMS = [
   'packages/host-contract/test/process.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
   'service/test/{backup,backup-under-load,events,failing-lists,log-output,lost-connection,migrations,npm-start,promoted-bytes}.test.ts',
+  'service/test/{crash-images,storage-faults,storage-faults-postgres}.test.ts',
   'service/test/{small-heap.isolated,pipelines,replicas,start,stock-command,stop,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/test/recipes/{pg-boss-worker,programs}.test.ts',

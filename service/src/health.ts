@@ -6,7 +6,29 @@ import type { ILogger } from './logging/logger.js';
 const NO_RESPONSE = 'no response from the database';
 const READ_ONLY = 'the database is read-only';
 const DISK_FULL = 'the disk of the database is full';
-const UNREADY_STATES: Readonly<Record<string, Readiness>> = { '25006': READ_ONLY, '53100': DISK_FULL };
+const STORAGE_FAILS = 'the storage of the database fails';
+const DAMAGED = 'the database is damaged';
+const UNREADY_STATES: Readonly<Record<string, Readiness>> = {
+  '25006': READ_ONLY,
+  '53100': DISK_FULL,
+  '58030': STORAGE_FAILS,
+  // A file of PostgreSQL is missing.
+  '58P01': DAMAGED,
+  XX001: DAMAGED,
+  XX002: DAMAGED,
+};
+/** What the operator may do, where the error does not say it. */
+const ADVICE: Readonly<Partial<Record<Readiness, string>>> = {
+  [READ_ONLY]: 'Let DATABASE_URL lead to the primary, or let the service write to its file and to the folder',
+  [DISK_FULL]: 'Make space on the disk: the service notices it by itself',
+  [STORAGE_FAILS]:
+    'Look at `err`, at the disk and at the limits of the process: the service notices when it can store again',
+  [DAMAGED]: 'Restore a backup, or let the standby take over: what is damaged cannot be read any more',
+};
+/** These show only in requests: the probe stores something until it succeeds. */
+const NEEDS_SPACE: ReadonlySet<Readiness | undefined> = new Set([DISK_FULL, STORAGE_FAILS]);
+/** No probe knows which page it was: others may be served again, until a request finds it again. */
+const DAMAGE_HOLDS_MS = 10_000;
 
 export type Readiness =
   | 'ready'
@@ -15,7 +37,9 @@ export type Readiness =
   | 'draining'
   | typeof NO_RESPONSE
   | typeof READ_ONLY
-  | typeof DISK_FULL;
+  | typeof DISK_FULL
+  | typeof STORAGE_FAILS
+  | typeof DAMAGED;
 
 /** Matches no row, so it writes nothing; a read-only database refuses it nevertheless. */
 const TRY_TO_WRITE = 'UPDATE migration_lock SET id = id WHERE id < 0';
@@ -39,7 +63,8 @@ interface ProbeResult {
 export class Health {
   #phase: 'starting' | 'ready' | 'draining' = 'starting';
   #lastReadiness: Readiness = 'ready';
-  #diskWasFull = false;
+  #mustStore = false;
+  #damage: { readonly err: unknown; readonly until: number } | undefined = undefined;
 
   constructor(
     private readonly pool: Pick<IDatabasePool, 'query'>,
@@ -56,9 +81,11 @@ export class Health {
     this.#phase = 'draining';
   }
 
-  /** Called with the error of each failed request, because a full disk shows only when something is written. */
-  requestFailed(error: unknown): void {
-    if (UNREADY_STATES[sqlStateOf(error) ?? ''] === DISK_FULL) this.#diskWasFull = true;
+  /** Called with the error of each failed request, because a full disk and a damaged page show only there. */
+  requestFailed(err: unknown): void {
+    const readiness = UNREADY_STATES[sqlStateOf(err) ?? ''];
+    if (NEEDS_SPACE.has(readiness)) this.#mustStore = true;
+    if (readiness === DAMAGED) this.#damage = { err, until: Date.now() + DAMAGE_HOLDS_MS };
   }
 
   async readiness(): Promise<Readiness> {
@@ -94,10 +121,12 @@ export class Health {
 
   async #tryToWrite(): Promise<void> {
     await this.pool.query(TRY_TO_WRITE);
-    if (!this.#diskWasFull) return;
+    if (this.#damage && Date.now() < this.#damage.until) throw this.#damage.err;
+    this.#damage = undefined;
+    if (!this.#mustStore) return;
     await this.pool.query(TAKE_SPACE, [randomBytes(PROBE_BYTES).toString('base64')]);
     await this.pool.query(FREE_SPACE);
-    this.#diskWasFull = false;
+    this.#mustStore = false;
   }
 
   /** Load balancers probe once a second, so only a change is logged. */
@@ -106,7 +135,11 @@ export class Health {
     this.#lastReadiness = readiness;
     if (readiness === 'ready') this.logger.info({ msg: 'ready again' });
     else
-      this.logger.error({ msg: readiness === 'read-only' ? `ready to read only: ${why}` : `not ready: ${why}`, err });
+      this.logger.error({
+        msg: readiness === 'read-only' ? `ready to read only: ${why}` : `not ready: ${why}`,
+        fix: ADVICE[why],
+        err,
+      });
   }
 }
 

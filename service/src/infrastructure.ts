@@ -5,7 +5,7 @@ import type { TransactionCheck } from '@ambit/transaction/check';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
 import { dialectOf, type ISqlDialect } from './database/dialect.js';
 import { createPool, createTransactionCheck } from './database/pool.js';
-import { prepareDatabase } from './database/prepare.js';
+import { prepareDatabase, refuseDamage } from './database/prepare.js';
 import { Health } from './health.js';
 import { type IRequestContext, RequestContext } from './ids.js';
 import { AuditLogger, type IAuditLogger, type ILogger } from './logging/logger.js';
@@ -37,7 +37,12 @@ export const infrastructure = (config: Config, log: ILogger) =>
     IDatabasePool: make('application', (check: TransactionCheck) => check.pool(createPool(config.database)), [
       'ITransactionCheck',
     ])
-      .pipe(onStart((pool) => prepareDatabase(pool, config, log)))
+      .pipe(
+        onStart(async (pool) => {
+          await refuseDamage(pool, config.database);
+          await prepareDatabase(pool, config, log);
+        }),
+      )
       .as<IDatabasePool>(),
     IIdempotency: make('application', createKeys, ['IDatabasePool', 'ISqlDialect', 'ILogger']).pipe(
       onStart((keys) => keys.start()),

@@ -1,3 +1,6 @@
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { asPostgresAdmin, connectionLost } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
@@ -103,12 +106,15 @@ describe('a database that does not respond', () => {
 const USER = { name: 'Ada', email: 'ada@example.org' };
 
 describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) => {
+  afterEach(() => vi.useRealTimers());
+
   async function started(env: Readonly<Record<string, string>>) {
     const service = await startService(readConfig({ HOST_VARIANT, PORT: '0', LOG_LEVEL: 'silent', ...env }));
     const ask = (asked: Request) => request<{ error?: string }>(service.url, asked);
     return {
       pool: service.container.resolve('IDatabasePool'),
       ready: () => ask({ path: '/health/ready' }),
+      list: () => ask({ path: '/api/users' }),
       create: () => ask({ method: 'POST', path: '/api/users', body: USER }),
       [Symbol.asyncDispose]: () => service.stop(),
     };
@@ -137,6 +143,32 @@ describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) =>
     expect(await behaviour(service)).toEqual(unready(503, 'the database is read-only'));
     await service.pool.query('PRAGMA query_only = OFF');
     expect(await behaviour(service)).toEqual(READY);
+  });
+
+  test('SQLite that has found a damaged page is not ready for 10 seconds', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ambit-damaged-'));
+    await using service = await started({ DATA_DIR: folder });
+    for (let n = 0; n < 40; n += 1) await service.create();
+    const [table] = await service.pool.query<{ page: number }>(
+      "SELECT rootpage AS page FROM sqlite_schema WHERE name = 'users'",
+    );
+    await service.pool.query('PRAGMA wal_checkpoint');
+    // What SQLite has in memory it does not read again.
+    await service.pool.query('PRAGMA shrink_memory');
+    const file = openSync(join(folder, 'ambit.db'), 'r+');
+    writeSync(file, Buffer.alloc(4096, 'noise'), 0, 4096, ((table?.page ?? 0) - 1) * 4096);
+    closeSync(file);
+    vi.useFakeTimers({ toFake: ['Date'] });
+    expect((await service.list()).status).toBe(500);
+    const states = [];
+    for (const ms of [0, 9000, 1000]) {
+      vi.advanceTimersByTime(ms);
+      const { body, status } = await service.ready();
+      states.push(body.error ?? status);
+    }
+    const damaged = 'Not ready: the database is damaged';
+    expect(states).toEqual([damaged, damaged, 200]);
+    rmSync(folder, { recursive: true });
   });
 
   test('SQLite whose disk is full is not ready until a write succeeds', async () => {

@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PGlite } from '@electric-sql/pglite';
 import { Container } from '@ambit/container';
@@ -379,5 +382,22 @@ describe('a pool over node:sqlite with keepOpen', () => {
     holder.release();
     await database.drop();
     for (const handle of opened) handle.close();
+  });
+});
+
+describe('a pool over node:sqlite whose file was deleted', () => {
+  it('acknowledges nothing that nobody can find', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
+    const path = join(folder, 'shop.db');
+    const handle = new DatabaseSync(path, { timeout: 0 });
+    handle.exec('PRAGMA journal_mode = WAL');
+    const pool = fromNodeSqlite(handle);
+    await pool.query('CREATE TABLE notes (id INTEGER)');
+    rmSync(path);
+    const refused = { code: 'AMBIT_TX_FILE', sqlState: '58030' };
+    await vi.waitFor(() => expect(pool.query('INSERT INTO notes VALUES (1)')).rejects.toMatchObject(refused));
+    await expect(inTransaction(pool, (connection) => connection.query('SELECT 1'))).rejects.toMatchObject(refused);
+    await pool.close();
+    rmSync(folder, { recursive: true });
   });
 });

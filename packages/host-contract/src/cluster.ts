@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -17,6 +17,10 @@ export const canStartServers = bin !== undefined && existsSync(join(bin, 'initdb
 export interface Server {
   readonly port: number;
   readonly url: string;
+  /** Its data directory. */
+  readonly data: string;
+  /** Stops the server, and starts it again when `meanwhile` has returned. */
+  restart(meanwhile?: () => void): Promise<void>;
   /** A hot standby of this server. */
   standby(): Promise<Server>;
   promote(): Promise<void>;
@@ -26,11 +30,11 @@ export interface Server {
   stop(): void;
 }
 
-/** `settings` are those of postgresql.conf. */
-export async function startServer(settings: Record<string, string> = {}): Promise<Server> {
-  const folder = ownFolder();
+/** `settings` are those of postgresql.conf. Each page has a checksum. A folder that is given belongs to the user of the server. */
+export async function startServer(settings: Record<string, string> = {}, folder = ownFolder()): Promise<Server> {
   const data = join(folder, 'data');
-  await run(command('initdb'), ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'], as(folder));
+  const options = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--data-checksums'];
+  await run(command('initdb'), ['-D', data, ...options], as(folder));
   return start(folder, data, settings);
 }
 
@@ -41,19 +45,27 @@ async function start(folder: string, data: string, settings: Record<string, stri
   const control = ['-D', data, '-w', '-s', '-l', join(folder, 'log')];
   const stop = (): void => {
     process.off('exit', stop);
-    execFileSync(command('pg_ctl'), ['stop', ...control, '-m', 'immediate'], as(folder));
+    spawnSync(command('pg_ctl'), ['stop', ...control, '-m', 'immediate'], as(folder));
     rmSync(folder, { recursive: true, force: true });
   };
-  await run(command('pg_ctl'), ['start', ...control, '-o', options], as(folder));
+  const startAgain = async (): Promise<void> =>
+    void (await run(command('pg_ctl'), ['start', ...control, '-o', options], as(folder)));
+  await startAgain();
   process.on('exit', stop);
-  const [pid] = readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n');
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   return {
     port,
     url,
+    data,
     stop,
-    freeze: () => void process.kill(Number(pid), 'SIGSTOP'),
-    thaw: () => void process.kill(Number(pid), 'SIGCONT'),
+    restart: async (meanwhile) => {
+      // It may have stopped by itself.
+      await run(command('pg_ctl'), ['stop', ...control, '-m', 'fast'], as(folder)).catch(() => undefined);
+      meanwhile?.();
+      await startAgain();
+    },
+    freeze: () => void process.kill(pidOf(data), 'SIGSTOP'),
+    thaw: () => void process.kill(pidOf(data), 'SIGCONT'),
     promote: async () => void (await run(command('pg_ctl'), ['promote', ...control], as(folder))),
     standby: async () => {
       const other = ownFolder();
@@ -62,6 +74,11 @@ async function start(folder: string, data: string, settings: Record<string, stri
       return start(other, copy, settings);
     },
   };
+}
+
+function pidOf(data: string): number {
+  const [pid] = readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n');
+  return Number(pid);
 }
 
 function command(name: string): string {

@@ -101,6 +101,8 @@ const isReady: Endpoint = {
       noResponse: ['The database does not respond', 'Not ready: no response from the database'],
       readOnly: ['The database refuses to write', 'Not ready: the database is read-only'],
       diskFull: ['The database has no space left', 'Not ready: the disk of the database is full'],
+      storageFails: ['The files of the database cannot be used', 'Not ready: the storage of the database fails'],
+      damaged: ['The database has found damage', 'Not ready: the database is damaged'],
     }),
   },
 };

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { type DatabasePool, type IDatabasePool, sqlStateOf } from '@ambit/transaction';
 import { type Config, ConfigError, type DatabaseConfig } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
@@ -31,6 +31,21 @@ export async function prepareDatabase(
   } catch (error) {
     throw unusable(error, database);
   }
+}
+
+/**
+ * Refuses a file of SQLite in which a page is damaged, because SQLite itself finds damage only in the pages that it reads. After a stop
+ * that was not clean there may be more than that: rows and indexes that disagree.
+ */
+export async function refuseDamage(pool: Queryable, database: DatabaseConfig): Promise<void> {
+  if (database.kind !== 'sqlite' || database.folder === ':memory:') return;
+  const wal = statSync(`${sqliteFile(database.folder)}-wal`, { throwIfNoEntry: false });
+  const check = wal && wal.size > 0 ? 'integrity_check' : 'quick_check';
+  const [found = {}] = await pool.query(`PRAGMA ${check}(1)`).catch((error: unknown) => {
+    throw unusable(error, database);
+  });
+  const [what] = Object.values(found);
+  if (what !== 'ok') throw unusable(Object.assign(new Error(String(what)), { code: 'XX001' }), database);
 }
 
 /** Runs a command on the database of a service, which may be in use. `inMemory` is why it cannot run on one within a process. */

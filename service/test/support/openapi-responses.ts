@@ -140,6 +140,8 @@ const WAYS: Readonly<Record<string, Way>> = {
   '503 noResponse': sendWhen('started'),
   '503 readOnly': sendWhen('started', refusal('25006')),
   '503 diskFull': sendWhen('started', refusal('53100')),
+  '503 storageFails': sendWhen('started', refusal('58030')),
+  '503 damaged': sendWhen('started', refusal('XX001')),
 };
 
 export const waysKnown: readonly string[] = Object.keys(WAYS);

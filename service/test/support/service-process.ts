@@ -23,10 +23,14 @@ export class ServiceProcess {
   /** `env` is its whole environment, in addition to a free port. */
   constructor(
     env: Readonly<Record<string, string>> = {},
-    { program = 'main.js', args = [], execArgv = [] }: { program?: string; args?: string[]; execArgv?: string[] } = {},
+    {
+      program = 'main.js',
+      args = [],
+      ...exec
+    }: { program?: string; args?: string[]; execPath?: string; execArgv?: string[] } = {},
   ) {
     const path = fileURLToPath(new URL(`../../dist/${program}`, import.meta.url));
-    this.#child = fork(path, args, { env: { PORT: '0', ...env }, execArgv, silent: true });
+    this.#child = fork(path, args, { env: { PORT: '0', ...env }, ...exec, silent: true });
     for (const stream of [this.#child.stdout, this.#child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.#output += text;
@@ -37,6 +41,10 @@ export class ServiceProcess {
       this.#ended = true;
       this.#happenings.tell();
     });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
   }
 
   /** Resolves with the record that has this message, as soon as it is logged. */

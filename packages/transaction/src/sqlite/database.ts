@@ -8,6 +8,7 @@ import { isScriptInSqlite } from '../sql/split-statements.js';
 import { wantsArrays } from '../core/options.js';
 import { isBusy, leavesStatementBusy } from './errors.js';
 import { cannotOpen, checkFile } from './file.js';
+import type { OpenFiles } from './open-files.js';
 import type { SqliteSession } from './driver.js';
 
 /** Of all PRAGMAs with a value, those that change nothing or the file itself. */
@@ -296,6 +297,8 @@ const MOST_STATEMENTS = 200;
 export class SqliteDatabase implements SqliteSession {
   /** One that was closed says so itself: its errors are those of a closed pool. */
   readonly isOpen = true;
+  /** Those of all connections of its pool. */
+  files: OpenFiles | undefined = undefined;
   readonly #driver: typeof Libsql;
   readonly #path: string;
   readonly #readOnly: boolean;
@@ -397,6 +400,12 @@ export class SqliteDatabase implements SqliteSession {
     this.discard();
   }
 
+  /** Only of the connection that is open: another one would have other files. */
+  pragma(text: string): readonly unknown[] {
+    if (!this.#libsql.open) throw new Error('The connection is closed');
+    return Object.values((this.#libsql.prepare(`PRAGMA ${text}`).all() as object[])[0] ?? {});
+  }
+
   /** Moves what is committed from the `-wal` file into the database, as far as other processes let us. */
   checkpoint(): void {
     try {
@@ -413,7 +422,11 @@ export class SqliteDatabase implements SqliteSession {
   #usable(): InstanceType<typeof Libsql> {
     // Closing has rolled back, so this is a definite response to a COMMIT too.
     if (this.#closed) throw new TransactionError('AMBIT_TX_POOL_CLOSED', 'The pool is closed', { sqlState: '08003' });
-    if (!this.#libsql.open) this.#libsql = this.#open();
+    if (!this.#libsql.open) {
+      // Opening would create a file that is missing, and read another one that is in its place.
+      this.files?.check();
+      this.#libsql = this.#open();
+    }
     return this.#libsql;
   }
 

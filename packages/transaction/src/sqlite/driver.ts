@@ -5,7 +5,9 @@ import type { ExecuteOptions, ExecuteResult, AcquireOptions } from '../core/cont
 import type { Language, Wire, Driver } from '../pool/driver.js';
 import { isBusy, retryIfBusy, translated, isReadOnlyRefusal } from './errors.js';
 import { allowsWriting, SqliteDatabase } from './database.js';
+import { OpenFiles } from './open-files.js';
 import type { SqliteSettings } from './options.js';
+import { checkWal } from './wal.js';
 
 /** A connection to the file, used by one caller after the other. Every call blocks until SQLite has finished. */
 export interface SqliteSession {
@@ -20,6 +22,8 @@ export interface SqliteSession {
   cleanUp?(): void;
   /** It cannot even roll back. */
   discard?(): void;
+  /** Absent in memory. */
+  readonly files?: OpenFiles | undefined;
 }
 
 export interface SqliteCheckout {
@@ -53,6 +57,7 @@ export class SqliteWire implements Wire {
   readonly #session: SqliteSession;
   readonly #checkout: SqliteCheckout;
   #readOnly = false;
+  #mayWrite = false;
   #inTransaction = false;
   #isWanted = true;
 
@@ -76,12 +81,15 @@ export class SqliteWire implements Wire {
     options?: ExecuteOptions,
   ): ExecuteResult<never> | Promise<ExecuteResult<never>> {
     try {
-      return params ? this.#session.run(sql, params, options) : this.#control(sql);
+      return params ? this.#run(sql, params, options) : this.#control(sql);
     } catch (error) {
-      if (this.#inTransaction || !isBusy(error)) throw error;
+      if (this.#inTransaction) throw error;
+      if (!isBusy(error)) {
+        this.#session.files?.check();
+        throw error;
+      }
       const { clock, busyTimeoutMs: timeoutMs } = this.#checkout;
-      const attempt = (): ExecuteResult<never> =>
-        params ? this.#session.run(sql, params, options) : this.#control(sql);
+      const attempt = (): ExecuteResult<never> => (params ? this.#run(sql, params, options) : this.#control(sql));
       return retryIfBusy(attempt, error, { clock, timeoutMs, isWanted: () => this.#isWanted });
     }
   }
@@ -104,11 +112,20 @@ export class SqliteWire implements Wire {
     onRelease?.();
   }
 
+  #run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
+    if (this.#inTransaction) return this.#session.run(sql, params, options);
+    this.#beforeWork(this.#checkout.reader ?? false);
+    const result = this.#session.run(sql, params, options);
+    if (result.command !== 'SELECT') this.#afterWork();
+    return result;
+  }
+
   #control(sql: string): ExecuteResult<never> {
     if (sql.startsWith('BEGIN')) this.#begin(sql);
     else if (sql === 'ROLLBACK') this.#session.rollbackIfOpen();
     else this.#session.exec(sql);
     this.#inTransaction = sql.startsWith('BEGIN');
+    if (sql === 'COMMIT') this.#afterWork();
     return { rows: [], rowCount: null, command: sql, fields: [] };
   }
 
@@ -119,8 +136,20 @@ export class SqliteWire implements Wire {
       const what = 'A connection acquired with readOnly cannot begin a transaction that writes';
       throw new TransactionError('AMBIT_OPTION', what);
     }
+    this.#beforeWork(readOnly);
     if (!reader) this.#setReadOnly(readOnly);
     this.#session.exec(sql);
+  }
+
+  #beforeWork(readOnly: boolean): void {
+    this.#mayWrite = !readOnly;
+    const { files } = this.#session;
+    if (readOnly) files?.beforeUse();
+    else files?.watch();
+  }
+
+  #afterWork(): void {
+    if (this.#mayWrite) this.#session.files?.watch();
   }
 
   /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */
@@ -152,6 +181,7 @@ export class SqliteDriver implements Driver {
   /** For read-only transactions, opened when first wanted. */
   readonly #snapshots: SqliteDatabase[] = [];
   readonly #idle: SqliteDatabase[] = [];
+  readonly #files: OpenFiles | undefined;
   /** Statements that the reader has refused once. */
   readonly #knownWrites = new Set<string>();
 
@@ -159,9 +189,12 @@ export class SqliteDriver implements Driver {
     const { path, maxReaders } = settings;
     this.#libsql = libsql;
     this.#settings = settings;
+    if (path !== ':memory:') checkWal(path);
     this.#writer = new SqliteDatabase(libsql, path);
     if (path === ':memory:') return;
-    this.#reader = new SqliteDatabase(libsql, path, { readOnly: true });
+    this.#files = new OpenFiles(path, (pragma) => this.#writer.pragma(pragma), { readsContents: true });
+    this.#writer.files = this.#files;
+    this.#reader = this.#openReader();
     this.maxReaders = maxReaders;
   }
 
@@ -181,12 +214,16 @@ export class SqliteDriver implements Driver {
   alone(statement: Statement, isFree: boolean): Result | undefined | Promise<Result | undefined> {
     const { sql, params = [], options } = statement;
     const reader = this.#reader;
+    this.#files?.beforeUse();
     if (!reader || this.#knownWrites.has(sql)) return isFree ? this.#write(statement) : undefined;
     const read = (): Result => reader.run(sql, params, options);
     try {
       return read();
     } catch (error) {
-      return isReadOnlyRefusal(error) ? this.#isWrite(sql) : this.#readLater(sql, read, error);
+      if (isReadOnlyRefusal(error)) return this.#isWrite(sql);
+      // A table may be missing because the -wal that has it was cut.
+      if (!isBusy(error)) this.#files?.check();
+      return this.#readLater(sql, read, error);
     } finally {
       reader.cleanUp();
     }
@@ -197,8 +234,9 @@ export class SqliteDriver implements Driver {
     for (const database of this.#snapshots) database.close();
     this.#reader?.close();
     // libsql does not do it: it keeps a connection that has had statements.
-    this.#writer.checkpoint();
+    if (!this.#files?.isDamaged) this.#writer.checkpoint();
     this.#writer.close();
+    this.#files?.close();
   }
 
   /** As soon as no other process is in the way. */
@@ -217,9 +255,13 @@ export class SqliteDriver implements Driver {
   /** At once, since nobody else has the writer; where another process is in the way, the caller waits for it with a connection. */
   #write({ sql, params = [], options }: Statement): Result | undefined {
     try {
-      return this.#writer.run(sql, params, options);
+      this.#files?.watch();
+      const result = this.#writer.run(sql, params, options);
+      this.#files?.watch();
+      return result;
     } catch (error) {
       if (isBusy(error)) return undefined;
+      this.#files?.check();
       throw translated(error);
     } finally {
       this.#writer.cleanUp();
@@ -232,8 +274,14 @@ export class SqliteDriver implements Driver {
   }
 
   #openSnapshot(): SqliteDatabase {
-    const opened = new SqliteDatabase(this.#libsql, this.#settings.path, { readOnly: true });
+    const opened = this.#openReader();
     this.#snapshots.push(opened);
+    return opened;
+  }
+
+  #openReader(): SqliteDatabase {
+    const opened = new SqliteDatabase(this.#libsql, this.#settings.path, { readOnly: true });
+    opened.files = this.#files;
     return opened;
   }
 }

@@ -8,6 +8,7 @@ import { PositionalTexts } from '../sql/positional.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
 import { changesSession, resultOfChanges, resultOfRows, severalStatements, sqliteValue } from './database.js';
 import { SQLITE_LANGUAGE, type SqliteSession, SqliteWire } from './driver.js';
+import { OpenFiles } from './open-files.js';
 
 /** One statement of a driver that calls SQLite directly. */
 export interface SqliteEngineStatement {
@@ -90,14 +91,27 @@ export function sqlitePoolOver(engine: SqliteEngine, options: DriverPoolOptions)
   );
 }
 
+const NOT_LOOKED_FOR = 'not looked for';
+
 /** Prepared statements are kept for the next user. */
 class EngineSession implements SqliteSession {
   readonly #engine: SqliteEngine;
   readonly #texts = new PositionalTexts(SQLITE);
+  #files: OpenFiles | undefined | typeof NOT_LOOKED_FOR = NOT_LOOKED_FOR;
   readonly #statements = new Map<string, SqliteEngineStatement>();
 
   constructor(engine: SqliteEngine) {
     this.#engine = engine;
+  }
+
+  /** Looked for when it is first used; a database in memory has none. */
+  get files(): OpenFiles | undefined {
+    if (this.#files === NOT_LOOKED_FOR && this.#engine.isOpen) {
+      const [, , path] = this.#pragma('database_list');
+      const isFile = typeof path === 'string' && path !== '';
+      this.#files = isFile ? new OpenFiles(path, (pragma) => this.#pragma(pragma)) : undefined;
+    }
+    return this.#files === NOT_LOOKED_FOR ? undefined : this.#files;
   }
 
   get isOpen(): boolean {
@@ -127,6 +141,10 @@ class EngineSession implements SqliteSession {
     }
     const rows = statement.all(values);
     return resultOfRows(rows, statement.columns(), { command, asArrays });
+  }
+
+  #pragma(text: string): readonly unknown[] {
+    return this.#engine.prepare(`PRAGMA ${text}`).all([])[0] ?? [];
   }
 
   #prepare(text: string): SqliteEngineStatement {
