@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '@ambit/transaction/testing';
-import { Chance, FAULTS } from '../../../src/index.js';
+import { Chance, FAULTS, type Flush } from '../../../src/index.js';
 import { checkEnd, checkStanding } from './books.js';
 import { Client } from './client.js';
 import { Closing } from './closing.js';
@@ -115,6 +115,14 @@ export class Run {
   later(fn: () => void): void {
     if (this.chance.of(0.5)) this.clock.setTimer(fn, this.chance.below(300));
     else hop(this.chance.below(40), fn);
+  }
+
+  flush(): Flush {
+    const { chance, calm, slowReaders } = this;
+    if (slowReaders && chance.of(0.5)) return chance.below(100);
+    if (calm || chance.of(0.85)) return 0;
+    if (chance.of(0.75)) return chance.below(50);
+    return chance.of(0.5) ? 'stuck' : 'broken';
   }
 
   *visits(): Generator<Visit> {

@@ -1,7 +1,6 @@
-import { Simulation } from '../../../src/index.js';
+import { onClock, Simulation } from '../../../src/index.js';
 import type { SimulatedHost } from './host.js';
 import { Run } from './run.js';
-import { onClock } from './timers.js';
 
 /** The runs of one host, all on one server. */
 export async function simulationOn(host: SimulatedHost): Promise<Simulation> {
