@@ -82,7 +82,7 @@ export interface Played {
 }
 
 /** Plays the run of a seed, and writes down what happens where there is a trace. Returns the guarantees that were broken. */
-type Play = (seed: number, trace: string[] | undefined, parts: Parts) => Promise<readonly string[]>;
+export type Play = (seed: number, trace: string[] | undefined, parts: Parts) => Promise<readonly string[]>;
 
 /** More of them side by side only make more work for the garbage collector. */
 const SIDE_BY_SIDE = 10;

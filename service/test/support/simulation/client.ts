@@ -39,8 +39,12 @@ export class Client {
         connection?.leave('politely');
         connection = this.#connect(chance);
       }
-      const attempts = requests.map((request) => request());
-      await connection?.ask(attempts, `${this.#name}.${time}`);
+      const wanted = requests.filter((_, at) => parts.has(`${this.#name}.${time}.${at + 1}`));
+      if (wanted.length > 0)
+        await connection?.ask(
+          wanted.map((request) => request()),
+          `${this.#name}.${time}`,
+        );
       if (chance.of(0.3)) await clock.sleep(chance.below(1000));
     }
     connection?.leave('politely');

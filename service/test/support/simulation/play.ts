@@ -22,7 +22,7 @@ function beforeRuns<T>(start: () => Promise<T>): Promise<T> {
 }
 
 /** In each of these the first instance stops in the middle, so it is another one. */
-const STOPS_EVERY = 50;
+const STOPS_EVERY = 20;
 
 /** Plays the run of a seed. Returns the guarantees that were broken. */
 export async function play(seed: number, trace: string[] | undefined, parts: Parts): Promise<readonly string[]> {

@@ -157,10 +157,12 @@ export class Run implements DatabaseLine {
     const chance = this.chance.fork();
     const [first] = this.instances;
     if (this.#stops && first) this.clock.setTimer(() => void this.#stop(first), chance.below(800));
-    if (chance.of(0.2)) this.clock.setTimer(() => void this.#deliver(chance), chance.below(1500));
+    if (chance.of(0.2) && this.parts.has('delivery'))
+      this.clock.setTimer(() => void this.#deliver(chance), chance.below(1500));
     const jumpMs = chance.pick([-DAY_MS / 24, -1000, 1000, DAY_MS / 2, DAY_MS + 1]);
     if (this.strikes('jump', 0.1, chance)) this.clock.setTimer(() => this.#jump(jumpMs), chance.below(3000));
-    if (chance.of(0.1) && first) this.clock.setTimer(() => void this.#expire(first), chance.below(3000));
+    if (chance.of(0.1) && first && this.parts.has('expiry'))
+      this.clock.setTimer(() => void this.#expire(first), chance.below(3000));
   }
 
   /** In a transaction of some length, in which orders wait for the product. */

@@ -56,7 +56,7 @@ class SimulatedWire implements Wire {
     if (this.#isReleased) this.#violates(`${name} was sent after the release`);
     if (this.#sent) this.#violates(`${name} was sent during another statement`);
     const { ms, kind } = this.#line.faultAt(name);
-    this.#line.note(this.#name, kind === 'none' ? name : `${name}: ${kind}`);
+    this.#line.note(this.#name, name);
     const { clock, silentMs } = this.#line;
     return new Promise((resolve, reject) => {
       const stopTimer = clock.setTimer(() => this.#disconnect(), silentMs);

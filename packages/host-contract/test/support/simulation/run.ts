@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '@ambit/transaction/testing';
-import { Chance, FAULTS, type Flush } from '../../../src/index.js';
+import { Chance, FAULTS, type Flush, type Parts } from '../../../src/index.js';
 import { checkEnd, checkStanding } from './books.js';
 import { Client } from './client.js';
 import { Closing } from './closing.js';
@@ -16,7 +16,8 @@ interface RunOptions {
   /** Whether the server, which is this run's own, closes in the middle. */
   readonly closes: boolean;
   /** Writes down what happens. */
-  readonly trace?: string[] | undefined;
+  readonly trace: string[] | undefined;
+  readonly parts: Parts;
 }
 
 /** Some clients of one server, and all that befalls them, from the first request until nothing is left to happen. */
@@ -47,12 +48,15 @@ export class Run {
   /** The simulation itself made the disposal of a scope slow, or fail. */
   unruly = false;
   readonly #faultRate: number;
+  readonly #parts: Parts;
+  #faults = 0;
   readonly #broken: string[] = [];
   readonly #trace: string[] | undefined;
   #events = 0;
 
   constructor(options: RunOptions) {
     this.#trace = options.trace;
+    this.#parts = options.parts;
     this.chance = new Chance(options.seed);
     this.clock = new SimulatedClock(this.chance.next);
     this.hostCommits = options.host.commits;
@@ -83,7 +87,8 @@ export class Run {
 
   /** Returns what went against the guarantees: nothing, it is hoped. */
   async play(): Promise<readonly string[]> {
-    for (const client of this.clients) {
+    for (const [at, client] of this.clients.entries()) {
+      if (!this.#parts.has(`c${at + 1}`)) continue;
       if (this.chance.of(0.7)) client.come();
       else this.clock.setTimer(() => this.#comeIfOpen(client), this.chance.below(100));
     }
@@ -171,7 +176,8 @@ export class Run {
     if (this.calm) return { ms: ms % 20, kind: 'none' };
     // Some leave in the very moment in which something else happens to them.
     if (chance.of(0.02)) this.#leaveAt(ms);
-    if (!chance.of(this.#faultRate)) return { ms, kind: 'none' };
+    this.#faults += 1;
+    if (!chance.of(this.#faultRate) || !this.#parts.has(`f${this.#faults}`)) return { ms, kind: 'none' };
     const kind = chance.pick(FAULTS);
     const mayWait = point === 'commit' || point === 'rollback' || (this.hasTimeouts && point !== 'acquire');
     return { ms, kind: kind === 'never' && !mayWait ? 'lost' : kind };
