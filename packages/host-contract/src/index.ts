@@ -17,17 +17,7 @@ export { refused } from './exchange.js';
 export { type RawResponse, readResponse } from './response.js';
 export { ScopeLedger } from './scopes.js';
 export { SimulatedCallbacks } from './simulated-callbacks.js';
-export {
-  Chance,
-  FAULTS,
-  firstSeed,
-  Parts,
-  type Play,
-  type Played,
-  replayedSeed,
-  runsOr,
-  Simulation,
-} from './simulation.js';
+export { Chance, FAULTS, firstSeed, Parts, type Play, replayedSeed, runsOr, Simulation } from './simulation.js';
 export { type Flush, type SimulatedNetwork, SimulatedSocket } from './simulated-socket.js';
 export { onClock, simulateTime } from './simulated-time.js';
 export { signal } from './waiting.js';

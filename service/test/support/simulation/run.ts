@@ -195,7 +195,12 @@ export class Run implements DatabaseLine {
   async #stop(instance: Instance): Promise<void> {
     this.stoppingSince = this.clock.now();
     this.note(instance.name, 'begins to stop');
-    await instance.stop();
+    try {
+      await instance.stop();
+    } catch (error) {
+      // A statement may be without a response for longer than an instance waits for it.
+      if (this.struck === 0) this.broke(`${instance.name} fails to stop: ${String(error)}`);
+    }
     this.#isStopped = true;
     this.note(instance.name, 'has stopped');
   }
