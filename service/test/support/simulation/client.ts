@@ -40,11 +40,8 @@ export class Client {
         connection = this.#connect(chance);
       }
       const wanted = requests.filter((_, at) => parts.has(`${this.#name}.${time}.${at + 1}`));
-      if (wanted.length > 0)
-        await connection?.ask(
-          wanted.map((request) => request()),
-          `${this.#name}.${time}`,
-        );
+      const attempts = wanted.map((request) => request());
+      if (attempts.length > 0) await connection?.ask(attempts, `${this.#name}.${time}`);
       if (chance.of(0.3)) await clock.sleep(chance.below(1000));
     }
     connection?.leave('politely');
