@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { mutantPlugin } from './scripts/mutants/mutants.mjs';
 import { Skipped } from './scripts/skipped.mjs';
 
 interface Manifest {
@@ -56,7 +57,10 @@ const PROGRAMS = [
 ];
 const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
 
+const { MUTANT } = process.env;
+
 export default defineConfig({
+  plugins: MUTANT === undefined ? [] : [mutantPlugin(MUTANT)],
   resolve: { alias: sources() },
   test: {
     silent: 'passed-only',

@@ -54,6 +54,7 @@ const STEPS = {
   instances: 'node scripts/several-instances.mjs',
   rollouts: 'node scripts/rollouts.mjs',
   simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
+  mutants: 'node scripts/mutants.mjs',
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
@@ -98,7 +99,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model fuzz-mutants histories nothing-lost failover events read-your-writes concurrency shutdown hostile-load ' +
+  'simulation mutants pipelines model fuzz-mutants histories nothing-lost failover events read-your-writes concurrency shutdown hostile-load ' +
   'plans images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 

@@ -39,6 +39,13 @@ onEveryStage((stage) => {
       expect(await stockOf(stage)).toEqual({ apple: 0, fig: 0 });
     });
 
+    test('an order takes from what has just been delivered', async () => {
+      await setStock(stage, { apple: 1, fig: 10 });
+      const deliver = (other: IConnection) => other.query(`UPDATE stock SET level = 10 WHERE product_id = 'apple'`);
+      expect((await orderBehind(deliver, ['fig', 4], ['apple', 4])).status).toBe(201);
+      expect(await stockOf(stage)).toEqual({ apple: 6, fig: 6 });
+    });
+
     test('an order is refused for the level that the other left', async () => {
       await setStock(stage, { apple: 10, fig: 10 });
       const takeSix = (other: IConnection) => other.query(`UPDATE stock SET level = 4 WHERE product_id = 'apple'`);

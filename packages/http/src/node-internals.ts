@@ -74,6 +74,11 @@ export function hasNoRequest(socket: Socket): boolean {
   return Boolean(parser && !_httpMessage);
 }
 
+/** The response that Node is sending, or will send next. */
+export function responseOn(socket: Socket): ServerResponse | undefined {
+  return (socket as ServedSocket)._httpMessage ?? undefined;
+}
+
 /** Whether a client would take what is written now for a part of a response in progress, or for the response to a request in progress. */
 function isResponding(socket: Socket): boolean {
   const { _httpMessage: response } = socket as ServedSocket;

@@ -12,6 +12,7 @@ import {
   hasNoRequest,
   isLast,
   replaceCloseIdle,
+  responseOn,
   restoreCloseIdle,
   serverOf,
   whileUnfinished,
@@ -269,8 +270,12 @@ export class ServerConnections {
     replaceCloseIdle(this.#server, (closeIdle) => {
       if (this.#keepsIdle) return;
       const leaving: ServerResponse[] = [];
-      for (const { req, res } of this.requests())
-        if (res.writableEnded && req.httpVersionMajor === 1) leaving.push(res);
+      for (const { req, res } of this.requests()) {
+        if (!res.writableEnded || req.httpVersionMajor !== 1) continue;
+        // It may wait for one before it that is all written, and that Node has not let go of yet.
+        const before = responseOn(req.socket);
+        leaving.push(res, ...(before?.writableEnded ? [before] : []));
+      }
       whileUnfinished(leaving, closeIdle);
     });
   }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -171,6 +171,47 @@ function closes(responses: string): string[] {
     (response) => (/response \w/.exec(response)?.[0] ?? '') + (/^connection: close/im.test(response) ? ', close' : ''),
   );
 }
+
+/** Confirms what was written when the test says so. */
+class SlowLine extends Duplex {
+  sent = '';
+  /** Confirms the write in progress. */
+  confirm: () => void = () => undefined;
+
+  override _read(): void {
+    // The test pushes what comes.
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.sent += String(chunk);
+    this.confirm = done;
+  }
+}
+
+it('sends a pipelined response behind one that is all written and not yet confirmed', async () => {
+  let responses = 0;
+  const other = signal();
+  const { server, fetch: request } = await serve({
+    '/': (_req, res) => void res.end(`response ${(responses += 1)}`),
+    '/other': async (_req, res) => void (await other.promise, res.end()),
+  });
+  const line = new SlowLine();
+  server.emit('connection', line);
+  line.push('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(2));
+  await vi.waitFor(() => expect(responses).toBe(2));
+  // Node writes an empty chunk at the end of a response.
+  line.confirm();
+  // Node counts no connections but its own: without this one the server would be closed at once.
+  const requested = request('/other');
+  await once(server, 'request');
+  const drained = drain(server);
+  // Meanwhile it looks for idle connections.
+  await pause(300);
+  for (let writes = 0; writes < 3; writes += 1, await pause(1)) line.confirm();
+  other.resolve();
+  await Promise.all([drained, requested]);
+  expect(line.sent.match(/response \d/g)).toEqual(['response 1', 'response 2']);
+});
 
 describe('SIGTERM', () => {
   it.each([

@@ -66,6 +66,9 @@ export class OrderRepository implements IOrderRepository {
  * It is one statement, so that the rows of the stock are locked for one round trip and COMMIT. They are locked in one fixed
  * order, before any is changed, so two orders for the same products cannot deadlock.
  *
+ * The new level is that of the locked row less the quantity. With `stock.level` PostgreSQL would first compute it from the row as it was
+ * when the statement began, and refuse the order where that was too little, though a delivery has just been stored.
+ *
  * `= ANY (ARRAY(...))` makes the planner expect few elements and use the index for each. With an array parameter it would
  * plan the statement again for every order.
  */
@@ -80,7 +83,7 @@ const TAKE_AND_RECORD = sqlFor(
      ), short AS (
        SELECT product_id FROM tracked JOIN wanted USING (product_id) WHERE level < quantity
      ), taken AS (
-       UPDATE stock SET level = stock.level - quantity FROM tracked JOIN wanted USING (product_id)
+       UPDATE stock SET level = tracked.level - quantity FROM tracked JOIN wanted USING (product_id)
        WHERE stock.product_id = tracked.product_id AND stock.product_id = ANY (ARRAY(SELECT product_id FROM wanted))
          AND NOT EXISTS (SELECT 1 FROM short)
      ), recorded AS (

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { Chance, FAULTS, SimulatedCallbacks } from '@ambit/host-contract';
+import { Chance, FAULTS, type Play, type Parts, SimulatedCallbacks } from '@ambit/host-contract';
 import {
   type IConnection,
   runInTransaction,
@@ -18,9 +18,7 @@ const ALL = ['beforeCommit', 'beforeResponse', 'afterCommit', 'afterRollback', '
 type Report = 'acknowledged' | 'failed' | 'unknown';
 
 /** Plays the run that `seed` stands for and returns the guarantees that were broken: nothing, it is hoped. */
-export async function simulate(seed: number): Promise<string[]> {
-  return new Simulation(seed).play();
-}
+export const simulate: Play = (seed, _trace, parts) => new Simulation(seed, parts).play();
 
 /** Set when the simulation itself made the disposal of a scope slow or fail. */
 interface Unruly {
@@ -45,10 +43,13 @@ class Simulation {
   readonly #faultRate: number;
   /** They may still wait for callbacks when the work has settled. */
   readonly #disposedFromTheSide = new Set<TinyContainer>();
+  readonly #parts: Parts;
+  #faults = 0;
   #unsettled = 0;
   #marks = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, parts: Parts) {
+    this.#parts = parts;
     this.#chance = new Chance(seed);
     this.#clock = new SimulatedClock(this.#chance.next);
     this.#callbacks = new SimulatedCallbacks({
@@ -71,7 +72,8 @@ class Simulation {
 
   async play(): Promise<string[]> {
     const requests = 1 + this.#chance.below(3);
-    const ends = Array.from({ length: requests }, () => this.#request());
+    const names = Array.from({ length: requests }, (_, at) => `r${at + 1}`).filter((name) => this.#parts.has(name));
+    const ends = names.map(() => this.#request());
     await this.#clock.run();
     this.#queryLate();
     await this.#clock.run();
@@ -262,7 +264,8 @@ class Simulation {
 
   #faultAt(): FakeFault {
     const ms = this.#chance.of(0.8) ? this.#chance.below(20) : this.#chance.below(600);
-    if (!this.#chance.of(this.#faultRate)) return { ms, kind: 'none' };
+    this.#faults += 1;
+    if (!this.#chance.of(this.#faultRate) || !this.#parts.has(`f${this.#faults}`)) return { ms, kind: 'none' };
     return { ms, kind: this.#chance.pick(FAULTS) };
   }
 

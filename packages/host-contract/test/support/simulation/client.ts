@@ -1,27 +1,7 @@
-import { channel } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { FakeSocket } from './fake-socket.js';
 import type { Run } from './run.js';
 import { Visit } from './visit.js';
-
-/** Node publishes every connection that a server accepts. */
-const accepted = channel('net.server.socket');
-
-/** What Node's sockets do for the server that accepted them. */
-interface CountingServer extends Server {
-  _connections: number;
-  _emitCloseIfDrained(): void;
-}
-
-/** A server that closes waits until its last connection is closed. */
-function count(socket: FakeSocket, server: CountingServer): void {
-  const counting = server;
-  counting._connections += 1;
-  socket.on('close', () => {
-    counting._connections -= 1;
-    counting._emitCloseIfDrained();
-  });
-}
 
 /** One connection, a few requests on it, and perhaps an early end. */
 export class Client {
@@ -43,7 +23,7 @@ export class Client {
   come(): void {
     if (this.socket.hasLeft) return;
     const { chance, calm } = this.#run;
-    this.#connect();
+    this.socket.connect(this.#server, this.#run.closing !== undefined);
     let together = '';
     for (const [index, visit] of this.socket.visits.entries()) {
       const text = textOf(visit, index);
@@ -67,14 +47,6 @@ export class Client {
     this.socket.hasLeft = true;
     if (manner === 'says that it is done') this.socket.noMoreArrives();
     else this.socket.destroy(manner === 'crashes' ? new Error('ECONNRESET') : undefined);
-  }
-
-  #connect(): void {
-    const { socket } = this;
-    socket.isConnected = true;
-    if (this.#run.closing) count(socket, this.#server as CountingServer);
-    this.#server.emit('connection', socket);
-    accepted.publish({ socket });
   }
 
   /** Now or after a while, but never before what was sent earlier. */

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '@ambit/transaction/testing';
-import { Chance, FAULTS } from '../../../src/index.js';
+import { Chance, FAULTS, type Flush, type Parts } from '../../../src/index.js';
 import { checkEnd, checkStanding } from './books.js';
 import { Client } from './client.js';
 import { Closing } from './closing.js';
@@ -16,7 +16,8 @@ interface RunOptions {
   /** Whether the server, which is this run's own, closes in the middle. */
   readonly closes: boolean;
   /** Writes down what happens. */
-  readonly trace?: string[] | undefined;
+  readonly trace: string[] | undefined;
+  readonly parts: Parts;
 }
 
 /** Some clients of one server, and all that befalls them, from the first request until nothing is left to happen. */
@@ -47,12 +48,15 @@ export class Run {
   /** The simulation itself made the disposal of a scope slow, or fail. */
   unruly = false;
   readonly #faultRate: number;
+  readonly #parts: Parts;
+  #faults = 0;
   readonly #broken: string[] = [];
   readonly #trace: string[] | undefined;
   #events = 0;
 
   constructor(options: RunOptions) {
     this.#trace = options.trace;
+    this.#parts = options.parts;
     this.chance = new Chance(options.seed);
     this.clock = new SimulatedClock(this.chance.next);
     this.hostCommits = options.host.commits;
@@ -83,7 +87,8 @@ export class Run {
 
   /** Returns what went against the guarantees: nothing, it is hoped. */
   async play(): Promise<readonly string[]> {
-    for (const client of this.clients) {
+    for (const [at, client] of this.clients.entries()) {
+      if (!this.#parts.has(`c${at + 1}`)) continue;
       if (this.chance.of(0.7)) client.come();
       else this.clock.setTimer(() => this.#comeIfOpen(client), this.chance.below(100));
     }
@@ -115,6 +120,14 @@ export class Run {
   later(fn: () => void): void {
     if (this.chance.of(0.5)) this.clock.setTimer(fn, this.chance.below(300));
     else hop(this.chance.below(40), fn);
+  }
+
+  flush(): Flush {
+    const { chance, calm, slowReaders } = this;
+    if (slowReaders && chance.of(0.5)) return chance.below(100);
+    if (calm || chance.of(0.85)) return 0;
+    if (chance.of(0.75)) return chance.below(50);
+    return chance.of(0.5) ? 'stuck' : 'broken';
   }
 
   *visits(): Generator<Visit> {
@@ -163,7 +176,8 @@ export class Run {
     if (this.calm) return { ms: ms % 20, kind: 'none' };
     // Some leave in the very moment in which something else happens to them.
     if (chance.of(0.02)) this.#leaveAt(ms);
-    if (!chance.of(this.#faultRate)) return { ms, kind: 'none' };
+    this.#faults += 1;
+    if (!chance.of(this.#faultRate) || !this.#parts.has(`f${this.#faults}`)) return { ms, kind: 'none' };
     const kind = chance.pick(FAULTS);
     const mayWait = point === 'commit' || point === 'rollback' || (this.hasTimeouts && point !== 'acquire');
     return { ms, kind: kind === 'never' && !mayWait ? 'lost' : kind };

@@ -1,7 +1,6 @@
-import { Simulation } from '../../../src/index.js';
+import { onClock, type Play, Simulation } from '../../../src/index.js';
 import type { SimulatedHost } from './host.js';
 import { Run } from './run.js';
-import { onClock } from './timers.js';
 
 /** The runs of one host, all on one server. */
 export async function simulationOn(host: SimulatedHost): Promise<Simulation> {
@@ -9,13 +8,14 @@ export async function simulationOn(host: SimulatedHost): Promise<Simulation> {
   /** Starting a server takes as long as many runs, so only these have one of their own, which closes in the middle. */
   const closes = (seed: number): boolean => host.closes !== false && seed % 50 === 0;
   const hasTimers = (seed: number): boolean => closes(seed) || host.hasTimers === true;
-  const play = async (seed: number, trace?: string[]): Promise<readonly string[]> => {
+  const play: Play = async (seed, trace, parts) => {
     const run = new Run({
       seed,
       host,
       served: closes(seed) ? await host.serve() : served,
       closes: closes(seed),
       trace,
+      parts,
     });
     return hasTimers(seed) ? onClock(run.clock, () => run.play()) : run.play();
   };
