@@ -8,7 +8,7 @@ await vi.hoisted(async () => {
   simulateTime();
 });
 
-const RUNS = runsOr(500);
+const RUNS = runsOr(2000);
 
 const simulation = new Simulation(play, () => true);
 
