@@ -203,8 +203,8 @@ export const MUTANTS = {
   'shutdown cuts off a response behind one that is all written': [
     {
       file: 'packages/http/src/server-connections.ts',
-      from: 'leaving.push(res, ...(before?.writableEnded ? [before] : []));',
-      to: 'leaving.push(res);',
+      from: 'for (const each of [res, responseOn(req.socket)]) if (each?.writableEnded) leaving.push(each);',
+      to: 'if (res.writableEnded) leaving.push(res);',
     },
   ],
   'shutdown does not wait for requests': [

@@ -271,10 +271,9 @@ export class ServerConnections {
       if (this.#keepsIdle) return;
       const leaving: ServerResponse[] = [];
       for (const { req, res } of this.requests()) {
-        if (!res.writableEnded || req.httpVersionMajor !== 1) continue;
+        if (req.httpVersionMajor !== 1) continue;
         // It may wait for one before it that is all written, and that Node has not let go of yet.
-        const before = responseOn(req.socket);
-        leaving.push(res, ...(before?.writableEnded ? [before] : []));
+        for (const each of [res, responseOn(req.socket)]) if (each?.writableEnded) leaving.push(each);
       }
       whileUnfinished(leaving, closeIdle);
     });
