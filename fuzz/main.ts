@@ -4,7 +4,7 @@
 //   npm run fuzz -- sql --replay '"select 1"'     one input, written as in the corpus
 // --seed repeats a search, --read-only keeps nothing, --from-one begins with one ordinary input, --first ends with the first finding.
 import { fork } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -96,10 +96,14 @@ function run(order: Order): Promise<number> {
     if (order.replay === undefined) console.log(summary(order.target, last, findings));
     saidAt = performance.now();
   });
-  return new Promise((done) => {
+  return new Promise((done, fail) => {
     program.on('close', (code, signal) => {
       clearTimeout(timer);
-      const how = isSilent ? `did nothing else for ${SILENT_MS / 1000} s` : `ended with ${signal ?? `code ${code}`}`;
+      const how = isSilent ? `did nothing for ${SILENT_MS / 1000} s` : `ended with ${signal ?? `code ${code}`}`;
+      if (!existsSync(order.note)) {
+        fail(new Error(`The process of the target ${order.target} ${how} before its first input`));
+        return;
+      }
       if (!isOver || code !== 0)
         show({
           line: toLine(noted(order.note)),

@@ -40,7 +40,8 @@ describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %
       happenings.tell();
     });
     await hears('listening');
-    port = messages[0]?.port ?? 0;
+    // The process of the test before may still have said something.
+    port = messages.find(({ event }) => event === 'listening')?.port ?? 0;
   });
 
   afterEach(() => {
