@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import Libsql from 'libsql';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type SqliteEngine, sqlitePoolOver } from '../src/extension/index.js';
 import { type DatabasePool, type IConnection, runInTransaction } from '../src/index.js';
 import { backupSqlite, createSqlitePool } from '../src/sqlite/index.js';
@@ -43,6 +45,18 @@ const POOLS: readonly (readonly [name: string, open: (path: string) => DatabaseP
   ['a pool over another driver', (path) => sqlitePoolOver(engineOver(path, 'WAL'), {})],
 ];
 
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** The first page of the file, as the log has it: the one that a checkpoint writes first. */
+function lastFirstPage(path: string): Buffer {
+  const wal = readFileSync(path);
+  const frames = Array.from({ length: (wal.length - 32) / 4120 }, (_, n) => wal.subarray(32 + n * 4120));
+  const last = frames.findLast((frame) => frame.readUInt32BE(0) === 1);
+  if (!last) throw new Error('The first page is not in the log');
+  return last.subarray(24, 4120);
+}
+
 describe('the files of a SQLite pool in use', () => {
   let database: Awaited<ReturnType<typeof openSqlite>>;
   let path: string;
@@ -52,6 +66,7 @@ describe('the files of a SQLite pool in use', () => {
     ({ path } = database);
   });
   afterEach(async () => {
+    vi.restoreAllMocks();
     await pool?.close();
     await database.drop();
   });
@@ -163,6 +178,18 @@ describe('the files of a SQLite pool in use', () => {
     expect(await levels()).toBe(52);
   });
 
+  test('whose -wal SQLite itself has removed and begun again before anybody looked are in order', async () => {
+    await fill(sqlitePoolOver(engineOver(path, 'WAL'), {}));
+    const window = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+    await pool?.query('PRAGMA journal_mode = DELETE');
+    await add('fig');
+    await pool?.query('PRAGMA journal_mode = WAL');
+    window.mockRestore();
+    await pause(WINDOW_MS);
+    await add('plum');
+    expect(await levels()).toBe(52);
+  });
+
   describe('of createSqlitePool()', () => {
     const CUT = /test\.db was cut short while it was in use/;
     const OVERWRITTEN = /test\.db was overwritten while it was in use/;
@@ -170,6 +197,11 @@ describe('the files of a SQLite pool in use', () => {
       const other = new Libsql(path);
       other.exec('PRAGMA wal_checkpoint(PASSIVE)');
       other.close();
+    };
+    /** The last program that closes a file removes its -wal, and only a lock says that it is not the last. */
+    const openAndClose = (): void => {
+      const program = `const db = new (require('libsql'))(process.argv[1]); db.exec('SELECT 1 FROM stock'); db.close();`;
+      execFileSync(process.execPath, ['-e', program, path], { cwd: import.meta.dirname });
     };
     /** Its first pages, so that the file does not become shorter. */
     const overwriteWith = (copy: string): void => writeFileSync(path, readFileSync(copy), { flag: 'r+' });
@@ -241,12 +273,91 @@ describe('the files of a SQLite pool in use', () => {
       await fill(createSqlitePool({ path }));
       await other.query('SELECT level FROM stock');
       await other.close();
-      // The last program that closes a file removes its -wal, and only a lock says that it is not the last.
-      const program = `const db = new (require('libsql'))(process.argv[1]); db.exec('SELECT 1 FROM stock'); db.close();`;
-      execFileSync(process.execPath, ['-e', program, path], { cwd: import.meta.dirname });
+      openAndClose();
       expect(existsSync(`${path}-wal`)).toBe(true);
       await pause(WINDOW_MS);
       await add('fig');
+    });
+
+    test('that another copy of this package has open, as in a worker thread, stays locked when that one closes it', async () => {
+      vi.resetModules();
+      const copy = await import('../src/sqlite/index.js');
+      expect(copy.createSqlitePool).not.toBe(createSqlitePool);
+      await fill(createSqlitePool({ path }));
+      const other = copy.createSqlitePool({ path });
+      await other.query('SELECT level FROM stock');
+      await other.close();
+      openAndClose();
+      expect(existsSync(`${path}-wal`)).toBe(true);
+      await pause(WINDOW_MS);
+      await add('fig');
+    });
+
+    test('whose -wal another program has emptied stays in use when a read fails while a transaction is open', async () => {
+      await fill(createSqlitePool({ path }));
+      const other = new Libsql(path);
+      await pause(WINDOW_MS);
+      await add('fig');
+      const window = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+      other.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      other.close();
+      await runInTransaction(requestScope(pool as DatabasePool), async (scope) => {
+        await scope.resolve<IConnection>('IConnection').query("INSERT INTO stock VALUES ('plum', 1)");
+        await expect(pool?.query('SELECT nonsense FROM stock')).rejects.toMatchObject({ sqlState: '42000' });
+      });
+      window.mockRestore();
+      await pause(WINDOW_MS);
+      await add('pear');
+      expect(await levels()).toBe(53);
+    });
+
+    test('that another program has vacuumed, and was killed while it extended, stays in use', async () => {
+      await fill(createSqlitePool({ path }));
+      for (let n = 0; n < 100; n += 1) await add(`longer ${n} ${'x'.repeat(2000)}`);
+      checkpoint();
+      await pause(WINDOW_MS);
+      await add('fig');
+      const other = new Libsql(path);
+      other.exec("DELETE FROM stock WHERE product LIKE 'longer%'; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+      other.exec(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO stock SELECT 'further ' || i, 1 FROM n",
+      );
+      other.close();
+      writeFileSync(path, lastFirstPage(`${path}-wal`), { flag: 'r+' });
+      await pause(WINDOW_MS);
+      await add('plum');
+      expect(await levels()).toBe(552);
+      expect(await pool?.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+    });
+
+    test('whose connections were all replaced, because of what they had set, stays in use', async () => {
+      await fill(createSqlitePool({ path }));
+      await runInTransaction(requestScope(pool as DatabasePool), (scope) =>
+        scope.resolve<IConnection>('IConnection').query('PRAGMA cache_size = -4000'),
+      );
+      await pool?.query('PRAGMA cache_size = -4000');
+      // The driver closes a connection when its statements are collected.
+      while (existsSync(`${path}-wal`)) {
+        collectGarbage();
+        await pause(10);
+      }
+      await pause(WINDOW_MS);
+      await add('fig');
+      expect(await levels()).toBe(51);
+    });
+
+    test('whose path is relative stays in use when the process changes its folder', async () => {
+      const before = process.cwd();
+      try {
+        process.chdir(dirname(path));
+        await fill(createSqlitePool({ path: 'test.db' }));
+        process.chdir(dirname(dirname(path)));
+        const connection = await (pool as DatabasePool).getConnection({ readOnly: true });
+        expect(await connection.query('SELECT level FROM stock')).toHaveLength(50);
+        connection.release();
+      } finally {
+        process.chdir(before);
+      }
     });
 
     test('that other programs write, check, vacuum and extend stays in use', async () => {

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { assert, asyncProperty, integer } from 'fast-check';
@@ -104,6 +104,47 @@ describe('a -wal that was cut or damaged', () => {
     const log = readFileSync(`${name}-wal`);
     await pool.close();
     expect(await opened(log, image)).toContain(140);
+  });
+
+  test('that has several transactions over which others were written, as when programs are killed in COMMIT, is in order', async () => {
+    const name = join(folder, 'killed.db');
+    copyFileSync(join(folder, 'whole.db'), name);
+    const pool = createSqlitePool({ path: name });
+    const add = (id: number, length: number): Promise<unknown> =>
+      pool.query('INSERT INTO orders VALUES ($1, $2)', [id, 'x'.repeat(length)]);
+    await add(200, 10);
+    /** Writes the frames of a transaction to the log, and is killed before it tells the others that they are there. */
+    const killedInCommit = async (length: number): Promise<void> => {
+      const [log, elsewhere] = [readFileSync(`${name}-wal`), join(folder, `elsewhere-${(images += 1)}.db`)];
+      copyFileSync(name, elsewhere);
+      writeFileSync(`${elsewhere}-wal`, log);
+      const other = createSqlitePool({ path: elsewhere });
+      await other.query('INSERT INTO orders VALUES ($1, $2)', [999, 'y'.repeat(length)]);
+      const longer = readFileSync(`${elsewhere}-wal`);
+      await other.close();
+      expect(longer.equals(log)).toBe(false);
+      writeFileSync(`${name}-wal`, longer, { flag: 'r+' });
+    };
+    await killedInCommit(80_000);
+    await add(201, 10);
+    await killedInCommit(40_000);
+    await add(202, 10);
+    const [log, image] = [readFileSync(`${name}-wal`), join(folder, 'killed-image.db')];
+    copyFileSync(name, image);
+    await pool.close();
+    expect((await opened(log, image)).slice(-3)).toEqual([200, 201, 202]);
+  });
+
+  test('that is damaged is refused, also by a link to its file', () => {
+    const name = join(folder, 'linked.db');
+    copyFileSync(join(folder, 'image.db'), name);
+    const log = Buffer.from(wal);
+    log[32 + 20 * FRAME + 100] = 1;
+    writeFileSync(`${name}-wal`, log);
+    symlinkSync(name, `${name}-link`);
+    expect(() => createSqlitePool({ path: `${name}-link` })).toThrow(
+      expect.objectContaining({ code: 'AMBIT_TX_FILE', sqlState: 'XX001' }),
+    );
   });
 
   test('without its file is refused, and is left as it is', async () => {

@@ -33,10 +33,6 @@ export function statOf(path: string): Stats | undefined {
 /** SQLite says of a file only that it cannot be opened, and of one that cannot be written it says so at the first write. */
 export function checkFile(path: string): void {
   if (path === ':memory:') return;
-  if (/^(?:libsql|https?|wss?):\/\//.test(path)) {
-    const what = "`path` is the address of a server: createSqlitePool() opens a file on this machine, or ':memory:'";
-    throw new TransactionError('AMBIT_OPTION', what);
-  }
   const { R_OK, W_OK } = constants;
   try {
     const found = statSync(path, { throwIfNoEntry: false });

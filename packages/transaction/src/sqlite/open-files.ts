@@ -1,6 +1,7 @@
-import { closeSync, fstatSync, openSync, readSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readSync, realpathSync, type Stats } from 'node:fs';
 import { resolve } from 'node:path';
 import { TransactionError } from '../core/errors.js';
+import { codeOf } from '../core/sql-state.js';
 import { statOf } from './file.js';
 
 /** The values of the row that a PRAGMA gives on the connection that writes. */
@@ -17,6 +18,8 @@ const WAL_MAGIC = 0x377f06;
 const WAL_FRAME_HEADER = 24;
 /** The unit of `blocks`, whatever the file system has. */
 const BLOCK_BYTES = 512;
+/** SQLite locks this byte, and never writes the page that has it. */
+const LOCK_BYTE = 0x4000_0000;
 
 /** What the first page of the file says, https://www.sqlite.org/fileformat2.html#the_database_header. */
 class Header {
@@ -24,6 +27,10 @@ class Header {
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
+  }
+
+  get isWhole(): boolean {
+    return this.#bytes.length === HEADER_BYTES;
   }
 
   get isOfSqlite(): boolean {
@@ -37,6 +44,11 @@ class Header {
 
   get pages(): number {
     return this.#bytes.readUInt32BE(28);
+  }
+
+  /** Of the whole file. */
+  get bytes(): number {
+    return this.pages * this.pageSize;
   }
 
   get schemaCookie(): number {
@@ -53,24 +65,48 @@ class Header {
   }
 }
 
-/** Closing one descriptor of a file drops all locks that the process has on it, also SQLite's, so all pools share one. */
-const DESCRIPTORS = new Map<string, { readonly fd: number; users: number }>();
+/**
+ * The one that SQLite has of a file. Closing one of our own would drop all locks that the process has on the file, in all of its
+ * threads; only on Windows a lock belongs to its descriptor.
+ */
+class Descriptor {
+  readonly #path: string;
+  readonly file: Same;
+  #fd: number | undefined = undefined;
 
-const nameOf = ({ dev, ino }: Same): string => `${dev}:${ino}`;
+  constructor(path: string, file: Same) {
+    this.#path = path;
+    this.file = file;
+  }
 
-function share(path: string): number {
-  const name = nameOf(statSync(path));
-  const shared = DESCRIPTORS.get(name) ?? { fd: openSync(path, 'r'), users: 0 };
-  shared.users += 1;
-  DESCRIPTORS.set(name, shared);
-  return shared.fd;
-}
+  /** Undefined where SQLite has closed the file, or this process cannot know it. */
+  get fd(): number | undefined {
+    if (this.#fd === undefined || !this.#leadsToFile(this.#fd)) this.#fd = this.#find();
+    return this.#fd;
+  }
 
-function unshare(file: Same): void {
-  const shared = DESCRIPTORS.get(nameOf(file));
-  if (!shared || (shared.users -= 1) > 0) return;
-  DESCRIPTORS.delete(nameOf(file));
-  closeSync(shared.fd);
+  close(): void {
+    if (process.platform === 'win32' && this.#fd !== undefined) closeSync(this.#fd);
+  }
+
+  #find(): number | undefined {
+    try {
+      if (process.platform === 'win32') return openSync(this.#path, 'r');
+      return readdirSync('/dev/fd')
+        .map(Number)
+        .find((fd) => this.#leadsToFile(fd));
+    } catch {
+      return undefined;
+    }
+  }
+
+  #leadsToFile(fd: number): boolean {
+    try {
+      return isSame(fstatSync(fd), this.file);
+    } catch {
+      return false;
+    }
+  }
 }
 
 /** A check is six calls of the system, too many for each COMMIT. For so long after a fault one may succeed. */
@@ -78,6 +114,9 @@ const WINDOW_MS = 10;
 
 const DAMAGED = 'XX001';
 const LOST = '58030';
+
+/** What SQLite finds in a log that is shorter than it knows. */
+const MISSES_FRAMES = /^SQLITE_(?:IOERR_SHORT_READ|CORRUPT|NOTADB)/;
 
 const RESTORE = 'Stop this program, remove the -wal and -shm files beside it, and restore a backup';
 
@@ -96,7 +135,7 @@ export class OpenFiles {
   #fault: TransactionError | undefined = undefined;
   #checkedAt = -Infinity;
 
-  /** `readsContents` is for a file that only pools of this package have open in this process: see `DESCRIPTORS`. */
+  /** `readsContents` is for a pool that never leaves the WAL mode: in it no other program changes the size of a page. */
   constructor(path: string, ask: AskPragma, { readsContents = false } = {}) {
     this.#path = resolve(path);
     this.#ask = ask;
@@ -104,7 +143,7 @@ export class OpenFiles {
     if (!file) throw unusable(`${this.#path} was deleted or moved while it was in use`, RESTORE, LOST);
     this.#file = file;
     this.#real = realpathSync(path);
-    this.#contents = readsContents ? new Contents(this.#path, this.#real, ask) : undefined;
+    this.#contents = readsContents ? new Contents({ path: this.#path, real: this.#real, file, ask }) : undefined;
   }
 
   /** Nothing may be written any more, also not what is still in the `-wal`. */
@@ -154,7 +193,8 @@ export class OpenFiles {
       return undefined;
     }
     if (file && isSame(file, known)) return undefined;
-    if (this.#hasNoWal()) {
+    // SQLite itself removes them when the journal is changed, and when the last connection is closed.
+    if (new Descriptor(path, known).fd === undefined) {
       this.#beside.clear();
       return undefined;
     }
@@ -164,15 +204,6 @@ export class OpenFiles {
       ? 'The file itself has all that was acknowledged: restart this program'
       : 'Do not stop this program: all that was acknowledged is moved into the file itself when no transaction is open';
     return unusable(`${path} was deleted or moved while it was in use`, advice, LOST);
-  }
-
-  /** SQLite itself removes them when the journal is changed. */
-  #hasNoWal(): boolean {
-    try {
-      return this.#ask('journal_mode')[0] !== 'wal';
-    } catch {
-      return false;
-    }
   }
 
   /** The file has no name any more, and is complete nevertheless. */
@@ -199,52 +230,68 @@ class Contents {
   readonly #path: string;
   readonly #walPath: string;
   readonly #ask: AskPragma;
-  readonly #file: Same;
-  readonly fd: number;
-  readonly #read = Buffer.alloc(HEADER_BYTES);
-  #header: Header;
+  readonly #descriptor: Descriptor;
+  #header: Header | undefined;
   #seen: Stats;
-  #walFd: number | undefined = undefined;
+  #walDescriptor: Descriptor | undefined = undefined;
   #walSize = 0;
+  readonly #walMagic = Buffer.alloc(4);
 
-  constructor(path: string, real: string, ask: AskPragma) {
+  constructor({ path, real, file, ask }: { path: string; real: string; file: Stats; ask: AskPragma }) {
     this.#path = path;
     this.#walPath = `${real}-wal`;
     this.#ask = ask;
-    this.fd = share(path);
-    this.#file = this.#seen = fstatSync(this.fd);
-    readSync(this.fd, this.#read, 0, HEADER_BYTES, 0);
-    this.#header = new Header(Buffer.from(this.#read));
+    this.#seen = file;
+    this.#descriptor = new Descriptor(path, file);
+    this.#header = this.#readHeader();
+  }
+
+  get fd(): number | undefined {
+    return this.#descriptor.fd;
   }
 
   close(): void {
-    unshare(this.#file);
-    if (this.#walFd !== undefined) closeSync(this.#walFd);
+    this.#descriptor.close();
+    this.#walDescriptor?.close();
   }
 
   findInFile(file: Stats): TransactionError | undefined {
     if (file.mtimeMs === this.#seen.mtimeMs && file.size === this.#seen.size) return undefined;
-    const wholeHead = readSync(this.fd, this.#read, 0, HEADER_BYTES, 0) === HEADER_BYTES;
-    const [header, before] = [new Header(this.#read), this.#seen];
-    const wasChanged = wholeHead && !header.equals(this.#header);
-    if (wasChanged && !this.#mayFollow(header, this.#header))
+    const header = this.#readHeader();
+    const last = this.#header;
+    if (!header || !last) return undefined;
+    if (header.isWhole && !header.equals(last) && !this.#mayFollow(header, last))
       return unusable(`${this.#path} was overwritten while it was in use`, RESTORE, DAMAGED);
-    const isShort = !wholeHead || file.size < header.pages * header.pageSize;
-    if (isShort && (file.size < before.size || this.#staysShort(header)))
+    if (header.isWhole && file.size >= header.bytes) {
+      this.#seen = file;
+      this.#header = header;
+      return undefined;
+    }
+    const mayHaveShrunk = header.isWhole && (header.vacuumsItself || header.schemaCookie !== last.schemaCookie);
+    if ((file.size < this.#seen.size && !mayHaveShrunk) || this.#staysShort(file.size))
       return unusable(`${this.#path} was cut short while it was in use`, RESTORE, DAMAGED);
-    if (!isShort) this.#seen = file;
-    if (wasChanged) this.#header = new Header(Buffer.from(this.#read));
     return undefined;
   }
 
+  #readHeader(): Header | undefined {
+    const { fd } = this;
+    if (fd === undefined) return undefined;
+    const bytes = Buffer.alloc(HEADER_BYTES);
+    return new Header(bytes.subarray(0, readSync(fd, bytes, 0, HEADER_BYTES, 0)));
+  }
+
   /** Another program may be in the midst of a checkpoint, which writes the first page first, or was killed in one. */
-  #staysShort({ pages, pageSize }: Header): boolean {
+  #staysShort(end: number): boolean {
     try {
       const [busy, frames, moved] = this.#ask('wal_checkpoint(PASSIVE)');
       if (Number(busy) !== 0 || frames !== moved) return false;
-      const { size, blocks } = fstatSync(this.fd);
-      // A write behind the end leaves a hole.
-      return size < pages * pageSize || blocks * BLOCK_BYTES < size;
+      const header = this.#readHeader();
+      const { fd } = this;
+      if (!header || fd === undefined) return false;
+      const { size, blocks } = fstatSync(fd);
+      if (!header.isWhole || size < header.bytes) return true;
+      // A write behind the end leaves a hole, but a file system that compresses has fewer blocks, too.
+      return blocks * BLOCK_BYTES < size && hasEmptyPage(fd, { from: end, to: size, pageSize: header.pageSize });
     } catch {
       return false;
     }
@@ -269,34 +316,52 @@ class Contents {
 
   findInWal(): TransactionError | undefined {
     const size = this.#walSizeNow();
-    const isShorter = size < this.#walSize;
-    this.#walSize = size;
-    const cut = (): TransactionError =>
-      unusable(`${this.#walPath} was overwritten or cut short while it was in use`, RESTORE, DAMAGED);
-    if (size > 0 && this.#walFd !== undefined) {
-      readSync(this.#walFd, this.#read, 0, 4, 0);
-      if (this.#read.readUIntBE(0, 3) !== WAL_MAGIC) return cut();
-    }
-    return isShorter && !this.#holdsItsFrames(size) ? cut() : undefined;
+    if (this.#isNoLog(size) || (size < this.#walSize && this.#lacksFrames(size)))
+      return unusable(`${this.#walPath} was overwritten or cut short while it was in use`, RESTORE, DAMAGED);
+    return undefined;
   }
 
-  /** Another program may have moved all of it into the file, and cut it, too. */
-  #holdsItsFrames(size: number): boolean {
+  #isNoLog(size: number): boolean {
+    const fd = size > 0 ? this.#walDescriptor?.fd : undefined;
+    // Another program may empty it at any moment.
+    if (fd === undefined || readSync(fd, this.#walMagic, 0, 4, 0) < 4) return false;
+    return this.#walMagic.readUIntBE(0, 3) !== WAL_MAGIC;
+  }
+
+  /** Another program may have moved all of it into the file, and cut it, too, and begun it again meanwhile. */
+  #lacksFrames(size: number): boolean {
     try {
       const frames = Number(this.#ask('wal_checkpoint(PASSIVE)')[1]);
-      return frames * (WAL_FRAME_HEADER + this.#header.pageSize) <= size;
-    } catch {
+      const pageSize = this.#header?.pageSize ?? 0;
+      if (frames * (WAL_FRAME_HEADER + pageSize) > Math.max(size, this.#walSizeNow())) return true;
+      this.#walSize = size;
       return false;
+    } catch (error) {
+      // Of an open transaction nothing is known until it has ended.
+      return MISSES_FRAMES.test(codeOf(error));
     }
   }
 
   #walSizeNow(): number {
-    if (this.#walFd === undefined) {
-      if (!statOf(this.#walPath)) return 0;
-      this.#walFd = openSync(this.#walPath, 'r');
+    const found = statOf(this.#walPath);
+    if (!found) return 0;
+    if (!this.#walDescriptor || !isSame(this.#walDescriptor.file, found)) {
+      this.#walDescriptor?.close();
+      this.#walDescriptor = new Descriptor(this.#walPath, found);
     }
-    return fstatSync(this.#walFd).size;
+    this.#walSize = Math.max(this.#walSize, found.size);
+    return found.size;
   }
+}
+
+function hasEmptyPage(fd: number, { from, to, pageSize }: { from: number; to: number; pageSize: number }): boolean {
+  const page = Buffer.alloc(pageSize);
+  const empty = Buffer.alloc(pageSize);
+  for (let at = Math.ceil(from / pageSize) * pageSize; at < to; at += pageSize) {
+    readSync(fd, page, 0, pageSize, at);
+    if (page.equals(empty) && !(at <= LOCK_BYTE && LOCK_BYTE < at + pageSize)) return true;
+  }
+  return false;
 }
 
 /** Only the cause names files, because the message reaches clients. */

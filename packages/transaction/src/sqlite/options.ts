@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Clock } from '../core/clock.js';
 import type { AfterBegin } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
@@ -30,5 +31,10 @@ export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
   if (typeof path !== 'string' || path === '') {
     throw new TransactionError('AMBIT_OPTION', 'path must name a file, or be ":memory:"');
   }
-  return { ...readDriverOptions(options), path, maxReaders };
+  if (/^(?:libsql|https?|wss?):\/\//.test(path)) {
+    const what = "`path` is the address of a server: createSqlitePool() opens a file on this machine, or ':memory:'";
+    throw new TransactionError('AMBIT_OPTION', what);
+  }
+  // Connections are opened later, too, when the process may have changed its folder.
+  return { ...readDriverOptions(options), path: path === ':memory:' ? path : resolve(path), maxReaders };
 }

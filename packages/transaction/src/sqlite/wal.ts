@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { cannotUse, statOf } from './file.js';
 
@@ -14,7 +14,7 @@ const FRAME = { bytes: 24, commit: 4, salts: 8, checksum: 16 };
  * damaged frame, and removes the log of a file that is missing.
  */
 export function checkWal(path: string): void {
-  const walPath = `${path}-wal`;
+  const walPath = `${existsSync(path) ? realpathSync(path) : path}-wal`;
   const size = (file: string): number => statOf(file)?.size ?? 0;
   if (size(walPath) <= HEADER.bytes) return;
   const refuse = (what: string): never => {
@@ -35,8 +35,9 @@ export function checkWal(path: string): void {
 }
 
 /**
- * Where the first damaged frame is, if at least two transactions were committed after it. One may be the last before a crash: it was
- * never acknowledged, since each COMMIT is flushed.
+ * Where the first damaged frame is, if two transactions follow after it, one continuing the other. A single one may be the last before a
+ * crash: it was never acknowledged, since each COMMIT is flushed. Several single ones are left by programs that were killed in a COMMIT,
+ * or whose disk failed: other programs have written over the beginning of each.
  */
 function findHidden(walPath: string): number | undefined {
   const wal = readFileSync(walPath);
@@ -47,10 +48,12 @@ function findHidden(walPath: string): number | undefined {
     let damaged = HEADER.bytes;
     while (belongs(wal, damaged, HEADER.salts, step) && sum.continues(damaged, FRAME.salts, FRAME.checksum, step))
       damaged += step;
-    return countCommits(wal, damaged, HEADER.salts, step) > 1 ? damaged : undefined;
+    return hasTransactions(wal, damaged + step, { sum, salts: HEADER.salts, step }) ? damaged : undefined;
   }
   const inFirstFrame = HEADER.bytes + FRAME.salts;
-  const isLog = PAGE_SIZES.some((size) => countCommits(wal, HEADER.bytes, inFirstFrame, FRAME.bytes + size) > 1);
+  const isLog = PAGE_SIZES.some((size) =>
+    hasTransactions(wal, HEADER.bytes, { sum, salts: inFirstFrame, step: FRAME.bytes + size }),
+  );
   return isLog ? 0 : undefined;
 }
 
@@ -60,11 +63,21 @@ function belongs(wal: Buffer, frame: number, salts: number, step: number): boole
   return wal.compare(wal, salts, salts + 8, frame + FRAME.salts, frame + FRAME.checksum) === 0;
 }
 
-function countCommits(wal: Buffer, from: number, salts: number, step: number): number {
+function hasTransactions(
+  wal: Buffer,
+  from: number,
+  { sum, salts, step }: { sum: Checksum; salts: number; step: number },
+): boolean {
+  const follows = (frame: number): boolean => sum.continues(frame, FRAME.salts, FRAME.checksum, step);
   let commits = 0;
-  for (let frame = from; frame + step <= wal.length; frame += step)
-    if (belongs(wal, frame, salts, step) && wal.readUInt32BE(frame + FRAME.commit) !== 0) commits += 1;
-  return commits;
+  for (let frame = from; frame + step <= wal.length; frame += step) {
+    const before = frame === HEADER.bytes ? HEADER.checksum : frame - step + FRAME.checksum;
+    // Of what is before it either the bytes may be damaged, or the checksum.
+    const isWhole = belongs(wal, frame, salts, step) && (follows(frame) || (sum.startFrom(before), follows(frame)));
+    if (!isWhole) commits = 0;
+    else if (wal.readUInt32BE(frame + FRAME.commit) !== 0 && (commits += 1) > 1) return true;
+  }
+  return false;
 }
 
 /** Each frame continues the checksum of the one before it. */
@@ -80,6 +93,11 @@ class Checksum {
     const isBig = wal.readUInt32BE(0) === HEADER.big;
     if (isBig !== (endianness() === 'BE')) whole.swap32();
     this.#words = new Uint32Array(whole.buffer, whole.byteOffset, whole.length / 4);
+  }
+
+  startFrom(stored: number): void {
+    this.#first = this.#wal.readUInt32BE(stored);
+    this.#second = this.#wal.readUInt32BE(stored + 4);
   }
 
   /** Adds the first bytes of a frame, and those after its own header; `stored` is where its checksum is. */
