@@ -29,12 +29,12 @@ const LIMITS = [
   {
     request: { method: 'GET', path: '/api/users' },
     service: 5,
-    most: { 'fastify, SQLite': 16, 'express, SQLite': 16, 'fastify, PostgreSQL': 17, 'express, PostgreSQL': 17 },
+    most: { 'fastify, SQLite': 17, 'express, SQLite': 17, 'fastify, PostgreSQL': 17, 'express, PostgreSQL': 17 },
   },
   {
     request: { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },
     service: 5,
-    most: { 'fastify, SQLite': 26, 'express, SQLite': 28, 'fastify, PostgreSQL': 26, 'express, PostgreSQL': 28 },
+    most: { 'fastify, SQLite': 27, 'express, SQLite': 28, 'fastify, PostgreSQL': 26, 'express, PostgreSQL': 28 },
   },
 ];
 

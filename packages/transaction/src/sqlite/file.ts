@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, type Stats, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { TransactionError } from '../core/errors.js';
 import { isBusy, sqlStateOf, translated } from './errors.js';
@@ -20,15 +20,6 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Insufficient resources, and what SQLite does not explain: it may pass. */
 const MAY_PASS = '53000';
 const TEMPORARY: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'ENOMEM']);
-
-/** Undefined where nothing is there, also when a folder of its path is a file or cannot be entered. */
-export function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
-}
 
 /** SQLite says of a file only that it cannot be opened, and of one that cannot be written it says so at the first write. */
 export function checkFile(path: string): void {

@@ -1,8 +1,16 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync, realpathSync, type Stats } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { TransactionError } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
-import { statOf } from './file.js';
+
+/** Undefined where nothing is there, also when a folder of its path is a file or cannot be entered. */
+export function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
 
 /** The values of the row that a PRAGMA gives on the connection that writes. */
 export type AskPragma = (pragma: string) => readonly unknown[];

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { endianness } from 'node:os';
-import { cannotUse, statOf } from './file.js';
+import { cannotUse } from './file.js';
+import { statOf } from './open-files.js';
 
 // https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 const HEADER = { bytes: 32, pageSize: 8, salts: 16, checksum: 24, big: 0x377f0683 };
@@ -48,7 +49,11 @@ function findHidden(walPath: string): number | undefined {
     let damaged = HEADER.bytes;
     while (belongs(wal, damaged, HEADER.salts, step) && sum.continues(damaged, FRAME.salts, FRAME.checksum, step))
       damaged += step;
-    return hasTransactions(wal, damaged + step, { sum, salts: HEADER.salts, step }) ? damaged : undefined;
+    // The damaged frame itself may be the last of the first one.
+    const isFirst = belongs(wal, damaged, HEADER.salts, step) && isCommit(wal, damaged);
+    return hasTransactions(wal, damaged + step, { sum, salts: HEADER.salts, step }, isFirst ? 1 : 0)
+      ? damaged
+      : undefined;
   }
   const inFirstFrame = HEADER.bytes + FRAME.salts;
   const isLog = PAGE_SIZES.some((size) =>
@@ -63,19 +68,22 @@ function belongs(wal: Buffer, frame: number, salts: number, step: number): boole
   return wal.compare(wal, salts, salts + 8, frame + FRAME.salts, frame + FRAME.checksum) === 0;
 }
 
+const isCommit = (wal: Buffer, frame: number): boolean => wal.readUInt32BE(frame + FRAME.commit) !== 0;
+
 function hasTransactions(
   wal: Buffer,
   from: number,
   { sum, salts, step }: { sum: Checksum; salts: number; step: number },
+  before = 0,
 ): boolean {
   const follows = (frame: number): boolean => sum.continues(frame, FRAME.salts, FRAME.checksum, step);
-  let commits = 0;
+  let commits = before;
   for (let frame = from; frame + step <= wal.length; frame += step) {
-    const before = frame === HEADER.bytes ? HEADER.checksum : frame - step + FRAME.checksum;
+    const last = frame === HEADER.bytes ? HEADER.checksum : frame - step + FRAME.checksum;
     // Of what is before it either the bytes may be damaged, or the checksum.
-    const isWhole = belongs(wal, frame, salts, step) && (follows(frame) || (sum.startFrom(before), follows(frame)));
+    const isWhole = belongs(wal, frame, salts, step) && (follows(frame) || (sum.startFrom(last), follows(frame)));
     if (!isWhole) commits = 0;
-    else if (wal.readUInt32BE(frame + FRAME.commit) !== 0 && (commits += 1) > 1) return true;
+    else if (isCommit(wal, frame) && (commits += 1) > 1) return true;
   }
   return false;
 }
