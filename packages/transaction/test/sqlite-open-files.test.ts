@@ -102,6 +102,12 @@ describe('the files of a SQLite pool in use', () => {
       rmSync(path);
       await expectRefusals(/test\.db was deleted or moved while it was in use/, '58030');
       expect(existsSync(path)).toBe(false);
+      const refusal = await add('c').catch((error: unknown) => error);
+      const [, rescue = 'false'] = /`(cp [^`]*)`/.exec(String((refusal as Error).cause)) ?? [];
+      execFileSync('sh', ['-c', rescue]);
+      const rescued = createSqlitePool({ path });
+      expect(await rescued.query('SELECT level FROM stock')).toHaveLength(50);
+      await rescued.close();
     });
 
     test('that was replaced refuses what it cannot keep', async () => {

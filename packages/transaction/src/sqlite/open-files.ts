@@ -216,10 +216,10 @@ export class OpenFiles {
 
   /** The file has no name any more, and is complete nevertheless. */
   #rescue(): string {
-    const { fd } = this.#contents ?? {};
     const moveBack = 'Move it back';
-    if (!this.#moveIntoFile() || fd === undefined || process.platform !== 'linux')
-      return `${moveBack}. Otherwise: ${RESTORE}`;
+    const isKept = this.#moveIntoFile() && process.platform === 'linux';
+    const fd = isKept ? new Descriptor(this.#path, this.#file).fd : undefined;
+    if (fd === undefined) return `${moveBack}. Otherwise: ${RESTORE}`;
     return `${moveBack}, or run \`cp /proc/${process.pid}/fd/${fd} '${this.#path}'\` and then restart this program`;
   }
 
@@ -254,10 +254,6 @@ class Contents {
     this.#header = this.#readHeader();
   }
 
-  get fd(): number | undefined {
-    return this.#descriptor.fd;
-  }
-
   close(): void {
     this.#descriptor.close();
     this.#walDescriptor?.close();
@@ -282,7 +278,7 @@ class Contents {
   }
 
   #readHeader(): Header | undefined {
-    const { fd } = this;
+    const { fd } = this.#descriptor;
     if (fd === undefined) return undefined;
     const bytes = Buffer.alloc(HEADER_BYTES);
     return new Header(bytes.subarray(0, readSync(fd, bytes, 0, HEADER_BYTES, 0)));
@@ -294,7 +290,7 @@ class Contents {
       const [busy, frames, moved] = this.#ask('wal_checkpoint(PASSIVE)');
       if (Number(busy) !== 0 || frames !== moved) return false;
       const header = this.#readHeader();
-      const { fd } = this;
+      const { fd } = this.#descriptor;
       if (!header || fd === undefined) return false;
       const { size, blocks } = fstatSync(fd);
       if (!header.isWhole || size < header.bytes) return true;
