@@ -14,10 +14,10 @@ import {
 import { instanceDisposed, scopeClosed, scopeOpened } from './events.js';
 import type { Injector } from './inject.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
-import { findDisposer, isPromise, isThenable, keepLayers, noteGiven } from './ownership.js';
+import { findDisposer, keepLayers, noteGiven } from './ownership.js';
 import { add, directResolvers } from './registering.js';
 import type { Binding, Bound } from './registration.js';
-import { ago, BUSY, NEAR, type Page, progress, type ScopeOptions, Shape } from './shape.js';
+import { ago, BUSY, NEAR, type Page, progress, type ScopeOptions, Shape, isPromise, isThenable } from './shape.js';
 import { start } from './start.js';
 import { settlesWithin, timeLimit, type TimeLimit } from './time-limit.js';
 

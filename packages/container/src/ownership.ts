@@ -2,7 +2,7 @@ import type { Container, KeptInstance } from './container.js';
 import type { Key } from './keys.js';
 import { between } from './problems.js';
 import type { Binding } from './registration.js';
-import { empty, isMade, read, Shape } from './shape.js';
+import { empty, isMade, isPromise, read, Shape } from './shape.js';
 
 type Disposer = (this: unknown, ...why: unknown[]) => unknown;
 
@@ -18,21 +18,6 @@ export function findDisposer(object: unknown): Disposer | undefined {
   if (typeof later === 'function') return later as Disposer;
   if (typeof now === 'function') return now as Disposer;
   return typeof other === 'function' ? (other as Disposer) : undefined;
-}
-
-/**
- * Whether it is a promise, also of another realm or a library. A query builder with a method `then()` is none: to await it would send its
- * statement.
- */
-export const isPromise = (object: unknown): object is PromiseLike<unknown> => isThenable(object, true);
-
-export function isThenable(object: unknown, orLess?: true): object is PromiseLike<unknown> {
-  try {
-    if (typeof (object as PromiseLike<unknown> | null | undefined)?.then !== 'function') return false;
-    return !orLess || Object.prototype.toString.call(object) === '[object Promise]';
-  } catch {
-    return false;
-  }
 }
 
 /** Whether the object has a disposer, or is a promise of something that may have one. */

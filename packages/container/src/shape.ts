@@ -25,6 +25,21 @@ export function givingRegistered(binding: Binding): Resolver {
   return (scope) => scope.callRegistered(isOfOneScope ? binding : (scope.rare?.registered?.get(key) as Binding));
 }
 
+/**
+ * Whether it is a promise, also of another realm or a library. A query builder with a method `then()` is none: to await it would send its
+ * statement.
+ */
+export const isPromise = (object: unknown): object is PromiseLike<unknown> => isThenable(object, true);
+
+export function isThenable(object: unknown, orLess?: true): object is PromiseLike<unknown> {
+  try {
+    if (typeof (object as PromiseLike<unknown> | null | undefined)?.then !== 'function') return false;
+    return !orLess || Object.prototype.toString.call(object) === '[object Promise]';
+  } catch {
+    return false;
+  }
+}
+
 /** A binding of a key that applies in a scope, and the shape of the scope that owns its instance. */
 export interface Match {
   readonly binding: Binding;

@@ -2,7 +2,7 @@ import { makeAt } from './compile.js';
 import type { Container, KeptInstance, Starting } from './container.js';
 import { ContainerError } from './errors.js';
 import type { Key } from './keys.js';
-import { isPromise } from './ownership.js';
+import { isPromise } from './shape.js';
 
 /** Starts the singletons that have `onStart`, once the start in progress is over. */
 export function start(app: Container): Promise<void> {
