@@ -85,6 +85,21 @@ export function floodContract(test: StageTest): void {
       }
     });
 
+    test('one that asks for an upgrade which nobody listens for is responded to, wherever the parser stops', async ({
+      stage,
+    }) => {
+      await serveCounting(stage, { maxRequestsPerConnection: 2 }, () => new Promise(setImmediate));
+      for (let last = 14; last < 22; last += 1) {
+        const client = await stage.client();
+        const upgrade = { connection: 'upgrade', upgrade: 'h2c' };
+        client.send(...Array.from({ length: last }, (_, id) => post(id)));
+        client.send({ path: '/live', headers: upgrade });
+        for (let id = 0; id < last; id += 1) expect((await client.response()).status).toBe(200);
+        expect((await client.response()).text).toBe('live');
+        expect((await client.request(post(last))).status).toBe(200);
+      }
+    });
+
     test('32 of all clients that pipeline are in progress beside the first of each', async ({ stage }) => {
       const work = new Pause();
       const running = await serveCounting(stage, {}, work.here);
