@@ -248,7 +248,7 @@ export class UnparsedInput {
     const { kOnExecute } = parser.constructor;
     const onExecute = parser[kOnExecute] as Parser[number];
     parser.onIncoming = (req, shouldKeepAlive) => {
-      // Behind one that asks for an upgrade the parser ends the chunk by itself, and does not tell of our stop.
+      // Behind one that asks for an upgrade the parser ends the chunk by itself, and reports no stop.
       const { upgrade } = req as { upgrade?: boolean };
       const special = onIncoming(req, shouldKeepAlive);
       return special === 0 && !upgrade && (socket.isPaused() || this.#isPaused || isHeld()) ? STOP : special;
