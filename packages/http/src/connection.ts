@@ -166,6 +166,8 @@ export class Connection {
   readonly #giveTurn = (): void => {
     this.#isTurnScheduled = false;
     const begin = this.isFull ? undefined : this.#waiting?.shift();
+    // The next turn that somebody passes on belongs to one that needs it.
+    if (!this.#waiting?.length) this.#host?.forget(this.#scheduleTurn);
     if (!begin) return this.#scheduleTurn();
     if (this.#inProgress > 0) this.#host?.takeTurn();
     this.#inProgress += 1;
