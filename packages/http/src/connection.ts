@@ -129,7 +129,7 @@ export class Connection {
     const socket = this.#channel as Socket;
     if (this.#input || this.#behind <= host.maxAhead || !this.isAlive || !speaksHttp(socket)) return;
     this.#host ??= host;
-    this.#input = new UnparsedInput(socket, host, () => this.#behind > host.maxAhead);
+    this.#input = new UnparsedInput(socket, host, () => this.#isHeld(host.maxAhead));
   }
 
   /** The one that waits with `begin` gets the next turn, as no other response can leave before its own. */
@@ -166,6 +166,8 @@ export class Connection {
   readonly #giveTurn = (): void => {
     this.#isTurnScheduled = false;
     const begin = this.isFull ? undefined : this.#waiting?.shift();
+    // The next turn that somebody passes on belongs to one that needs it.
+    if (!this.#waiting?.length) this.#host?.forget(this.#scheduleTurn);
     if (!begin) return this.#scheduleTurn();
     if (this.#inProgress > 0) this.#host?.takeTurn();
     this.#inProgress += 1;
@@ -179,9 +181,14 @@ export class Connection {
     return this.#length - this.#inProgress;
   }
 
+  /** Not behind one that has begun: its body may be among what is not parsed. */
+  #isHeld(most: number): boolean {
+    return this.#behind > most && !this.newest?.hasBegun;
+  }
+
   /** Some at a time, as it takes a while to stop and to go on. */
   #parseOn(): void {
-    if (this.#input && this.#behind <= (this.#host?.maxAhead ?? 0) / 2) this.#input.parseOn();
+    if (this.#input && !this.#isHeld((this.#host?.maxAhead ?? 0) / 2)) this.#input.parseOn();
   }
 
   /** Whether it has complete requests to respond to: it is closed behind them, and others are lost. */
@@ -312,6 +319,8 @@ export class ConnectedRequest {
   readonly active: ActiveRequest;
   /** Its response is out, or its client has disconnected; {@link ActiveRequest.isFinished} follows in the same tick. */
   isOut = false;
+  /** @internal It waits no longer. */
+  hasBegun = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
   /** Its place among the requests that wait. */
@@ -450,6 +459,7 @@ export class ConnectedRequest {
   }
 
   #enter(done: Done): void {
+    this.hasBegun = true;
     if (this.#host.scopes.openRequests > FEW_REQUESTS) this.#connection.connections?.limitUnread();
     try {
       this.#host.scopes.admit(this.active);

@@ -248,8 +248,10 @@ export class UnparsedInput {
     const { kOnExecute } = parser.constructor;
     const onExecute = parser[kOnExecute] as Parser[number];
     parser.onIncoming = (req, shouldKeepAlive) => {
+      // Behind one that asks for an upgrade the parser ends the chunk by itself, and reports no stop.
+      const { upgrade } = req as { upgrade?: boolean };
       const special = onIncoming(req, shouldKeepAlive);
-      return special === 0 && (socket.isPaused() || this.#isPaused || isHeld()) ? STOP : special;
+      return special === 0 && !upgrade && (socket.isPaused() || this.#isPaused || isHeld()) ? STOP : special;
     };
     parser[kOnExecute] = (result) => onExecute(isStop(result) ? this.#stop(result, parser.getCurrentBuffer()) : result);
     process.nextTick(this.#takeOver);

@@ -191,7 +191,7 @@ export class RequestHost {
     schedule();
   }
 
-  /** @internal The connection has closed. */
+  /** @internal It needs no turn, or its connection has closed. */
   forget(schedule: () => void): void {
     this.#waitingForTurn.delete(schedule);
   }

@@ -1,7 +1,10 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { Container } from '@ambit/container';
 import { expect, onTestFinished, test } from 'vitest';
 import { createHandler } from '../src/index.js';
@@ -45,4 +48,10 @@ test('requests that are pipelined faster than they are responded to all get thei
 
   const all = Array.from({ length: REQUESTS }, (_, index) => index);
   expect(urls).toEqual(Array.from({ length: CLIENTS }, () => all));
+});
+
+test('the body of a request that has begun is read, though as many wait as may and it is known twice', async () => {
+  const program = fileURLToPath(new URL('support/crowded.mjs', import.meta.url));
+  const run = promisify(execFile)(process.execPath, ['--max-old-space-size=64', program], { timeout: 20_000 });
+  expect((await run).stdout).toBe('200 503 200 503\n');
 });

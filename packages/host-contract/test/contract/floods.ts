@@ -85,6 +85,21 @@ export function floodContract(test: StageTest): void {
       }
     });
 
+    test('one that asks for an upgrade which nobody listens for is responded to, wherever the parser stops', async ({
+      stage,
+    }) => {
+      await serveCounting(stage, { maxRequestsPerConnection: 2 }, () => new Promise(setImmediate));
+      for (let last = 14; last < 22; last += 1) {
+        const client = await stage.client();
+        const upgrade = { connection: 'upgrade', upgrade: 'h2c' };
+        client.send(...Array.from({ length: last }, (_, id) => post(id)));
+        client.send({ path: '/live', headers: upgrade });
+        for (let id = 0; id < last; id += 1) expect((await client.response()).status).toBe(200);
+        expect((await client.response()).text).toBe('live');
+        expect((await client.request(post(last))).status).toBe(200);
+      }
+    });
+
     test('32 of all clients that pipeline are in progress beside the first of each', async ({ stage }) => {
       const work = new Pause();
       const running = await serveCounting(stage, {}, work.here);
@@ -100,6 +115,41 @@ export function floodContract(test: StageTest): void {
         for (const id of ids) expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
       await stage.quiet();
       expect(running.most).toBe(8 + 32);
+    });
+
+    test('a turn is not lost with a client that no longer needs it', async ({ stage }) => {
+      const done = new Set<number>();
+      const begun = new Set<number>();
+      await serveCounting(stage, {}, async ({ body }) => {
+        const { id } = body as { readonly id: number };
+        begun.add(id);
+        stage.happenings.tell();
+        await stage.happenings.until(() => done.has(id), `${id} is done`);
+      });
+      const finish = (id: number): void => {
+        done.add(id);
+        stage.happenings.tell();
+      };
+      const begins = (id: number) => stage.happenings.until(() => begun.has(id), `${id} has begun`);
+      const sends = async (first: number, count: number) => {
+        const client = await stage.client();
+        client.send(...Array.from({ length: count }, (_, index) => post(first + index)));
+        await begins(first);
+        return client;
+      };
+      for (const first of [0, 10, 20, 30]) {
+        await sends(first, 9);
+        await begins(first + 8);
+      }
+      const [one] = [await sends(100, 2), await sends(200, 2)];
+      await stage.get('/live');
+      finish(100);
+      await one.response();
+      await begins(101);
+      expect(begun.has(201)).toBe(false);
+      finish(0);
+      await begins(201);
+      for (const id of begun) finish(id);
     });
 
     test('none that waits is begun when the client disconnects first', async ({ stage }) => {
