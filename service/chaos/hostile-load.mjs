@@ -96,7 +96,8 @@ async function run(title, attack, host, database) {
   const longestAllowed = attack === FLOOD ? LONGEST_WAIT_MS[database.kind] : SERVED_WITHIN_MS;
   if (longest > longestAllowed) violate(`another client waited ${longest.toFixed()} ms`);
   if (peakMb > MOST_RSS_MB) violate(`${peakMb.toFixed()} MB of memory`);
-  if (isAlive && stopped.code !== 0) violate(`exit code ${stopped.code ?? stopped.signal}`);
+  if (isAlive && stopped.code !== 0)
+    violate(`exit code ${stopped.code ?? stopped.signal}, ${server.errors.at(-1) ?? ''}`);
   if (stopped.ms > SHUTDOWN_MS + SLACK_MS) violate(`exit after ${stopped.ms.toFixed()} ms`);
   const counts = Object.entries(statuses).map(([status, count]) => `${count} x ${status}`);
   return [

@@ -61,9 +61,9 @@ export class Connection {
     return !channel.closed && !(this.#isHttp2 && channel.destroyed);
   }
 
-  /** Of its responses, what its client has not taken. */
-  get unreadBytes(): number {
-    let bytes = 0;
+  /** What its client has sent ahead, and what it has not taken of its responses. */
+  get heldBytes(): number {
+    let bytes = this.#input?.keptBytes ?? 0;
     for (let request = this.newest; request; request = request.older) bytes += request.res.writableLength;
     return bytes;
   }
@@ -460,7 +460,7 @@ export class ConnectedRequest {
 
   #enter(done: Done): void {
     this.hasBegun = true;
-    if (this.#host.scopes.openRequests > FEW_REQUESTS) this.#connection.connections?.limitUnread();
+    if (this.#host.scopes.openRequests > FEW_REQUESTS) this.#connection.connections?.limitHeldBytes();
     try {
       this.#host.scopes.admit(this.active);
     } catch (error) {

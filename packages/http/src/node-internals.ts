@@ -257,6 +257,10 @@ export class UnparsedInput {
     process.nextTick(this.#takeOver);
   }
 
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
   /** Gives the parser what is kept, a chunk at a time, as soon as it may get it. */
   parseOn(): void {
     if (this.#isScheduled || this.#kept.length === 0 || !this.#mayParse) return;

@@ -23,9 +23,9 @@ const CONNECTIONS = Symbol('ambit.connections');
 /** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
 const REAP_EVERY_MS = 250;
 
-/** How much of the heap's limit responses may take that their clients do not read. */
-const UNREAD_SHARE = 1 / 4;
-const LOOK_FOR_UNREAD_EVERY_MS = 10;
+/** How much of the heap's limit responses that clients do not read and bytes that are not parsed may take together. */
+const HELD_SHARE = 1 / 4;
+const LOOK_EVERY_MS = 10;
 
 interface ServerWithConnections extends Server {
   [CONNECTIONS]?: ServerConnections;
@@ -62,8 +62,8 @@ export class ServerConnections {
   #keepIdleMs = 0;
   /** A request has come to us. */
   #isServing = false;
-  readonly #mostUnread = getHeapStatistics().heap_size_limit * UNREAD_SHARE;
-  #looksForUnreadAt = 0;
+  readonly #mostHeldBytes = getHeapStatistics().heap_size_limit * HELD_SHARE;
+  #looksAt = 0;
 
   static readonly #acceptedByAnyServer = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
@@ -184,19 +184,19 @@ export class ServerConnections {
     for (const socket of this.#accepted) socket.destroy();
   }
 
-  /** @internal Closes the connections with the most unread bytes of responses where all together have too many. */
-  limitUnread(): void {
+  /** @internal Closes the connections that hold the most bytes where all together hold too many. */
+  limitHeldBytes(): void {
     const now = performance.now();
-    if (now < this.#looksForUnreadAt) return;
-    this.#looksForUnreadAt = now + LOOK_FOR_UNREAD_EVERY_MS;
+    if (now < this.#looksAt) return;
+    this.#looksAt = now + LOOK_EVERY_MS;
     let total = 0;
-    for (const connection of this.#connections) total += connection.unreadBytes;
-    if (total <= this.#mostUnread) return;
-    const unread = Array.from(this.#connections, (connection) => ({ connection, bytes: connection.unreadBytes }));
-    for (const { connection, bytes } of unread.toSorted((one, other) => other.bytes - one.bytes)) {
+    for (const connection of this.#connections) total += connection.heldBytes;
+    if (total <= this.#mostHeldBytes) return;
+    const held = Array.from(this.#connections, (connection) => ({ connection, bytes: connection.heldBytes }));
+    for (const { connection, bytes } of held.toSorted((one, other) => other.bytes - one.bytes)) {
       connection.cut();
       total -= bytes;
-      if (total <= this.#mostUnread / 2) return;
+      if (total <= this.#mostHeldBytes / 2) return;
     }
   }
 

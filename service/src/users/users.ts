@@ -116,24 +116,37 @@ export async function listUsers(
   return first;
 }
 
-/** The audit record is written before the last part is sent, when the count is known, or when reading stops earlier. */
-async function* jsonParts({ users, audit }: Services, first: User[], limit: number): AsyncGenerator<string, void> {
+/**
+ * As bytes, because the stream keeps a part until it has the next one: texts of thousands of lists would fill the heap.
+ *
+ * The audit record is written before the last part is sent, when the count is known, or when reading stops earlier.
+ */
+async function* jsonParts({ users, audit }: Services, first: User[], limit: number): AsyncGenerator<Buffer, void> {
   let count = 0;
   try {
     for (let list = first; list.length > 0;) {
+      const { length } = list;
+      const after = list.at(-1)?.id;
       const before = count === 0 ? '[' : ',';
-      count += list.length;
-      yield before + JSON.stringify(list).slice(1, -1);
-      if (list.length < limit) break;
+      count += length;
+      yield Buffer.from(before + takeJson(list));
+      if (length < limit) break;
       // With SQLite and a fast client nothing in this loop waits: let other requests run.
       await otherWork();
       // The same statement for each page is what keeps a long list out of memory.
-      list = await unchecked(() => users.findAll({ after: list.at(-1)?.id, limit }));
+      list = await unchecked(() => users.findAll({ after, limit }));
     }
   } finally {
     await audit.log('users_listed', { count });
   }
-  yield ']';
+  yield Buffer.from(']');
+}
+
+/** Empties the list: its client may take long to read the text, and many clients do so at a time. */
+function takeJson(list: User[]): string {
+  const text = JSON.stringify(list).slice(1, -1);
+  list.length = 0;
+  return text;
 }
 
 /** For HEAD: does everything that GET does, except sending. */
