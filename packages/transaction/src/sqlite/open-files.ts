@@ -117,6 +117,9 @@ class Descriptor {
   }
 }
 
+/** File systems count time in steps of some milliseconds: a file may be written again within the step of a write that was seen. */
+const CLOCK_STEP_MS = 20;
+
 /** A check is six calls of the system, too many for each COMMIT. For so long after a fault one may succeed. */
 const WINDOW_MS = 10;
 
@@ -260,7 +263,8 @@ class Contents {
   }
 
   findInFile(file: Stats): TransactionError | undefined {
-    if (file.mtimeMs === this.#seen.mtimeMs && file.size === this.#seen.size) return undefined;
+    const isSettled = Date.now() - file.mtimeMs > CLOCK_STEP_MS;
+    if (isSettled && file.mtimeMs === this.#seen.mtimeMs && file.size === this.#seen.size) return undefined;
     const header = this.#readHeader();
     const last = this.#header;
     if (!header || !last) return undefined;
