@@ -52,7 +52,7 @@ describe('a -wal that was cut or damaged', () => {
     const property = asyncProperty(cuts, async (cut) => {
       expect(await opened(wal.subarray(0, cut))).toEqual(wholeBefore(cut));
     });
-    await assert(property, { numRuns: RUNS });
+    await assert(property, { numRuns: RUNS, seed: 1 });
   });
 
   test('damaged anywhere, gives all transactions but the last one at most, or is refused with what to do', async () => {
@@ -71,7 +71,7 @@ describe('a -wal that was cut or damaged', () => {
       expect(ids).toEqual(wholeBefore(frame));
       expect(ids.length).toBeGreaterThanOrEqual(ends.length - 1);
     });
-    await assert(property, { numRuns: RUNS });
+    await assert(property, { numRuns: RUNS, seed: 1 });
     expect(refusals).toBeGreaterThan(RUNS / 2);
   });
 
