@@ -1,13 +1,4 @@
-/** Numbers in [0, 1) from a seed: a search can be repeated. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { Chance } from '@ambit/host-contract';
 
 const NUMBERS = [
   '0',
@@ -58,18 +49,18 @@ const LONGEST_REPEAT = 12;
 
 /** Makes inputs of others. */
 export class Mutations {
-  readonly #random: () => number;
+  readonly #chance: Chance;
   readonly #dictionary: readonly Buffer[];
   readonly #maxLength: number;
 
-  constructor(random: () => number, dictionary: readonly string[], maxLength: number) {
-    this.#random = random;
+  constructor(seed: number, dictionary: readonly string[], maxLength: number) {
+    this.#chance = new Chance(seed);
     this.#dictionary = [...new Set([...dictionary, ...COMMON])].map((text) => Buffer.from(text));
     this.#maxLength = maxLength;
   }
 
   below(limit: number): number {
-    return Math.floor(this.#random() * limit);
+    return this.#chance.below(limit);
   }
 
   of(input: Buffer, other: Buffer): Buffer {

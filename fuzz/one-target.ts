@@ -2,7 +2,7 @@
 import { openSync } from 'node:fs';
 import { fromLine, readCorpus, toLine, writeCorpus } from './corpus.js';
 import { Coverage, textsIn } from './coverage.js';
-import { Mutations, randomFrom } from './mutations.js';
+import { Mutations } from './mutations.js';
 import { noteIn, Search } from './search.js';
 import type { Target } from './target.js';
 
@@ -45,11 +45,7 @@ const order = JSON.parse(process.argv[2] ?? '') as Order;
 const { open } = (await import(`./targets/${order.target}.ts`)) as { open: () => Promise<Target> | Target };
 const target = await open();
 const coverage = new Coverage();
-const mutations = new Mutations(
-  randomFrom(order.seed),
-  [...target.dictionary, ...textsIn(coverage.paths)],
-  target.maxLength,
-);
+const mutations = new Mutations(order.seed, [...target.dictionary, ...textsIn(coverage.paths)], target.maxLength);
 const note = noteIn(openSync(order.note, 'w'));
 const search = new Search({ target, coverage, mutations, note, endsWithFirst: order.first });
 // The shell interrupts all processes in the foreground: what was found until then is kept.

@@ -17,7 +17,7 @@ import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap
 import { findDisposer, keepLayers, noteGiven } from './ownership.js';
 import { add, directResolvers } from './registering.js';
 import type { Binding, Bound } from './registration.js';
-import { ago, BUSY, NEAR, type Page, progress, type ScopeOptions, Shape, isPromise, isThenable } from './shape.js';
+import { ago, BUSY, isPromise, isThenable, NEAR, type Page, progress, type ScopeOptions, Shape } from './shape.js';
 import { start } from './start.js';
 import { settlesWithin, timeLimit, type TimeLimit } from './time-limit.js';
 

@@ -280,23 +280,21 @@ describe('the files of a SQLite pool in use', () => {
       );
     });
 
-    test('that two pools have open stay locked when one of them is closed', async () => {
-      const other = createSqlitePool({ path });
-      await fill(createSqlitePool({ path }));
-      await other.query('SELECT level FROM stock');
-      await other.close();
-      openAndClose();
-      expect(existsSync(`${path}-wal`)).toBe(true);
-      await pause(WINDOW_MS);
-      await add('fig');
-    });
-
-    test('that another copy of this package has open, as in a worker thread, stays locked when that one closes it', async () => {
+    /** Another copy of this package is what a worker thread has. */
+    const otherCopy = async (): Promise<typeof createSqlitePool> => {
       vi.resetModules();
       const copy = await import('../src/sqlite/index.js');
       expect(copy.createSqlitePool).not.toBe(createSqlitePool);
+      return copy.createSqlitePool;
+    };
+
+    test.each([
+      ['two pools have', () => createSqlitePool],
+      ['another copy of this package has', otherCopy],
+    ] as const)('that %s open stays locked when one of them is closed', async (_whose, openerOf) => {
+      const open = await openerOf();
+      const other = open({ path });
       await fill(createSqlitePool({ path }));
-      const other = copy.createSqlitePool({ path });
       await other.query('SELECT level FROM stock');
       await other.close();
       openAndClose();

@@ -34,6 +34,8 @@ import { Problem } from '../../problem.js';
 import { createUser, discard, getUser, listUsers, NewUser } from '../../users/users.js';
 import { type Host, type HostOptions, urlOf } from '../host.js';
 
+const PROTECTIONS = Object.entries(PROTECTED);
+
 function handleErrors(options: HostOptions): ErrorRequestHandler {
   // Express recognizes error handlers by their four parameters.
   return (error, req, res, _next) => {
@@ -65,7 +67,7 @@ function requestHead(options: HostOptions): RequestHandler {
   return async (req, res, next) => {
     const context = beginRequest(options, req.container, req, res);
     res.setHeader('x-request-id', context.requestId);
-    for (const [name, value] of Object.entries(PROTECTED)) res.setHeader(name, value);
+    for (const [name, value] of PROTECTIONS) res.setHeader(name, value);
     requireOneHost(req);
     if (req.url.includes('%')) req.url = decodable(req.url);
     if (identify) await identifyCaller(identify, req, context);
