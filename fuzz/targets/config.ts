@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Config, ConfigError, readConfig, replicatedDatabase } from '../../service/src/config/config.js';
-import { createPool, createReplicaPools } from '../../service/src/database/pool.js';
+import { createPool } from '../../service/src/database/engines.js';
+import { createReplicaPools } from '../../service/src/database/engines/postgres.js';
 import { mustHold, type Target } from '../target.js';
 
 /** It is in a secret only, so no message may have it. */
@@ -29,6 +30,7 @@ const DICTIONARY = [
   '\nDATABASE_READ_FROM=replica',
   '\nTRANSACTION_CHECK=throw',
   '\nLOG_LEVEL=',
+  '\nLOG_FORMAT=text',
   '\nSTART_TIMEOUT_MS=',
   '\nKEEP_IDLE_MS=',
   SECRET,

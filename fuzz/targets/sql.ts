@@ -349,8 +349,12 @@ function compareControl(sql: string, type: string, { kind = '', savepoint_name: 
 /** Comments that PostgreSQL and SQLite end in different places; both readings count. */
 const hasCommentInComment = (sql: string): boolean => /--[^\n]*\r|\/\*[^]*\/\*/.test(sql);
 
+/** What MariaDB reads as a string, and PostgreSQL as a name or as the end of one: that is left out. */
+const mayBeTextOfMariadb = (sql: string): boolean => /\\'|"[^"]*[^\w $.\u0080-\uffff-][^"]*"|""/.test(sql);
+
 /** What a log shows is the same statement with other literals. */
 function compareWithoutLiterals(sql: string): void {
+  if (mayBeTextOfMariadb(sql)) return;
   const shown = withoutLiterals(sql, { text: " 'x'", number: ' 1' });
   const [expected, fingerprint] = [sql, shown].map(fingerprintOf);
   if (expected !== undefined)

@@ -1,8 +1,9 @@
 import type { Binding } from './registration.js';
 import type { Container } from './container.js';
 import { label } from './errors.js';
-import { keyOf, kindOf, type Key } from './keys.js';
+import { type AbstractClass, keyOf, kindOf, type Key } from './keys.js';
 
+import { alike } from './problems.js';
 import type { Match, Shape } from './shape.js';
 import { declaredShapes, type ScopeDeclaration } from './verify.js';
 
@@ -20,6 +21,8 @@ export interface GraphNode {
   readonly scope: readonly (readonly string[])[];
   /** The feature that registers it, where it has one. */
   readonly feature: string | undefined;
+  /** The class or factory that makes it. */
+  readonly madeBy: ((...needs: never[]) => unknown) | AbstractClass | undefined;
 }
 
 /** `from` depends on `to`. */
@@ -32,12 +35,24 @@ export interface GraphEdge {
   readonly kind: 'one' | 'lazy' | 'all' | 'optional';
 }
 
+/** An optional dependency on a key that is registered nowhere, so that it is always undefined. */
+export interface AbsentDependency {
+  /** The `id` of the service that asks for it. */
+  readonly from: string;
+  /** The key that is not registered. */
+  readonly key: Key;
+  /** A registered key that differs from it by one letter: one of them may be misspelt. */
+  readonly similar: Key | undefined;
+}
+
 /** The dependency graph, as data. */
 export interface Graph {
   /** The services, and the keys that are missing. */
   readonly nodes: readonly GraphNode[];
   /** The dependencies between them. */
   readonly edges: readonly GraphEdge[];
+  /** What services ask for by `optional`, and no scope has. */
+  readonly absent: readonly AbsentDependency[];
 }
 
 /**
@@ -61,6 +76,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
   const shapes = declaredShapes(container, scopes);
   const nodes = new Map<Shape, Map<Binding | Key, GraphNode>>(shapes.map((shape) => [shape, new Map()]));
   const edges = new Map<string, GraphEdge>();
+  const absent = new Map<string, AbsentDependency>();
   let count = 0;
 
   const node = (owner: Shape, key: Key, binding?: Binding): string => {
@@ -76,6 +92,7 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
       singleton: binding?.singleton ?? false,
       scope: owner.lineage,
       feature: binding?.declared?.feature,
+      madeBy: binding && makerOf(binding),
     });
     return id;
   };
@@ -92,6 +109,10 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
         if (key === undefined) continue;
         const found = kind === 'optional' ? home.matches(key)[0] : home.match(key);
         if (kind !== 'optional' || found) keys.add(key);
+        if (kind === 'optional' && !shapes.some((other) => other.reachable(key)[0])) {
+          const similar = shapes.flatMap((other) => other.keys()).find((one) => alike(one, key));
+          absent.set(`${from} ${label(key)}`, { from, key, similar });
+        }
         const targets = kind === 'all' ? home.matches(key) : found ? [found] : [];
         const ids = targets.map((to) => node(to.owner, key, to.binding));
         if (kind !== 'all' && kind !== 'optional' && !found) {
@@ -105,7 +126,16 @@ export function graph(container: Container, ...scopes: readonly ScopeDeclaration
       }
     }
   }
-  return { nodes: [...nodes.values()].flatMap((ofOwner) => [...ofOwner.values()]), edges: [...edges.values()] };
+  return {
+    nodes: [...nodes.values()].flatMap((ofOwner) => [...ofOwner.values()]),
+    edges: [...edges.values()],
+    absent: [...absent.values()],
+  };
+}
+
+function makerOf({ source }: Binding): GraphNode['madeBy'] {
+  if (source.kind === 'class') return source.target;
+  return source.kind === 'factory' ? source.make : undefined;
 }
 
 function* matchesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Match> {
@@ -129,7 +159,7 @@ function* matchesOf(keys: ReadonlySet<Key>, shape: Shape): Iterable<Match> {
  * toMermaid(graph(app, { tags: ['request'] }));
  * ```
  */
-export function toMermaid({ nodes, edges }: Graph): string {
+export function toMermaid({ nodes, edges }: Pick<Graph, 'edges' | 'nodes'>): string {
   const boxes = new Map<string, GraphNode[]>();
   for (const node of nodes) {
     const title = node.scope.map((tags) => tags.join(', ') || 'no tags').join(' > ');

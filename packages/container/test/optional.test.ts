@@ -121,3 +121,15 @@ describe('tools on optional(key)', () => {
     expect(String(explain(app, 'ICache'))).toContain('wins');
   });
 });
+
+it('names in the graph what is registered nowhere, and the key that it may be a misspelling of', () => {
+  const mails = Registration.fromFactory(() => ({}), [optional('ITemplate'), optional('IClock'), optional('INothing')]);
+  const clock = Registration.fromValue('a clock').pipe(perRequest);
+  const app = openApplication(mails.to('IMails'), cache.to('ITemplates'), clock.to('IClock'));
+  const { absent, nodes } = graph(app, { tags: ['request'] });
+  const from = nodes.find(({ key }) => key === 'IMails')?.id;
+  expect(absent).toEqual([
+    { from, key: 'ITemplate', similar: 'ITemplates' },
+    { from, key: 'INothing', similar: undefined },
+  ]);
+});

@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldResponse } from '@ambit/http/node';
 
@@ -16,6 +17,9 @@ const CALLS_HANDLER = ['handleRequest', 'handle_request'] as const;
 const CALLS_ERROR_HANDLER = ['handleError', 'handle_error'] as const;
 
 const OBSERVED = Symbol('ambit.observed');
+
+/** `{ error }`, after a handler failed or passed an error on. */
+const handlerFailed = channel('ambit:handler:failed');
 
 type Next = (error?: unknown) => void;
 type CallHandler = (this: Layer, req: RoutedRequest, res: object, next: Next) => unknown;
@@ -48,14 +52,14 @@ interface RoutedRequest {
 
 let areUsed = false;
 
-/** Costs nothing to applications without transactions. */
+/** Costs nothing to applications without transactions that nobody observes. */
 export function useTransactions(): void {
   areUsed = true;
 }
 
 /** As early as possible, so that routers of other copies of Express are observed before a request enters them. */
 export function observeRoutersIfUsed(req: object): void {
-  if (areUsed) observeRouters(req);
+  if (areUsed || handlerFailed.hasSubscribers) observeRouters(req);
 }
 
 /** From now on the routers of this request's application, and all that are mounted in them, report failed handlers. */
@@ -95,7 +99,16 @@ function observeHandlers(call: CallHandler): CallHandler {
     // A router may be of another copy.
     observe(this.handle.stack);
     const held = noteRouter(req, req.next);
-    return call.call(this, req, res, held && !held.isReplaced ? nextInTime(held, next) : next);
+    const goOn = held && !held.isReplaced ? nextInTime(held, next) : next;
+    return call.call(this, req, res, handlerFailed.hasSubscribers ? published(goOn) : goOn);
+  };
+}
+
+function published(next: Next): Next {
+  return (error) => {
+    // To leave a router or a route is no failure.
+    if (error instanceof Error) handlerFailed.publish({ error });
+    next(error);
   };
 }
 

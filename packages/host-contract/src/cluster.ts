@@ -105,7 +105,7 @@ function newest(): string | undefined {
   return version === undefined ? undefined : join(VERSIONS, version, 'bin');
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

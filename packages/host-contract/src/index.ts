@@ -1,6 +1,8 @@
 export { RawClient, type RequestText, requestText } from './client.js';
 export { canStartServers, type Server, startServer } from './cluster.js';
 export { type DatabaseKind, databases, type TestDatabase } from './databases.js';
+export { hasMariadb, type MariadbDatabase, mariadbPool, mariadbUrl, openMariadbDatabase } from './mariadb.js';
+export { canStartMariadb, type OwnMariadb, startMariadb } from './mariadb-server.js';
 export { Happenings } from './waiting.js';
 export { type Exchange, exchange } from './exchange.js';
 export { Pause } from './waiting.js';

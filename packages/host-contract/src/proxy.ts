@@ -5,6 +5,8 @@ type Fault =
   | 'none'
   /** The line breaks before the server sees the message. */
   | 'before'
+  /** The server gets the first half of the message, and the line breaks. */
+  | 'half'
   /** The server acts on the message, and its reply is lost with the line. */
   | 'after'
   /** The server acts on the message, and nothing ever comes back, but the line stays up. */
@@ -46,6 +48,10 @@ export async function openProxy(target: { host: string; port: number }): Promise
       if (fault === 'swallowed') return;
       if (fault === 'before') {
         client.destroy();
+        return;
+      }
+      if (fault === 'half') {
+        upstream.end(chunk.subarray(0, chunk.length >> 1), () => client.destroy());
         return;
       }
       if (fault === 'after' || fault === 'silence') mute = true;

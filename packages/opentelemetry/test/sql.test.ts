@@ -6,7 +6,8 @@ describe('the text of a statement', () => {
     ["WHERE a = 'one' AND b = 'it''s' AND c = ''", 'WHERE a = ? AND b = ? AND c = ?'],
     [String.raw`WHERE a = E'it\'s top secret' OR b = e'\\' OR c`, 'WHERE a = ? OR b = ? OR c'],
     ["WHERE a = E'one' -- it's\n  'it\\'s secret' OR b", 'WHERE a = ? OR b'],
-    [String.raw`WHERE like_e'\' OR nameE'\' OR b`, 'WHERE like_e? OR nameE? OR b'],
+    // MariaDB has one string here, behind which PostgreSQL reads on.
+    [String.raw`WHERE like_e'\' OR nameE'\' OR b`, 'WHERE like_e?'],
     ["VALUES (X'00FF', b'101', N'x', U&'x')", 'VALUES (?, ?, ?, ?)'],
     ['VALUES ($$top secret$$, $t$it is $1 $$ secret$t$, $clé$secret$clé$)', 'VALUES (?, ?, ?)'],
     ["SELECT 'never closed", 'SELECT ?'],

@@ -17,8 +17,8 @@ describe.each(databases.filter(({ missing }) => !missing))('a second database on
     const [one, two] = opened.map((database) => database.pool({ max: 1, acquireTimeoutMs: 2000 }));
     main = one as IDatabasePool;
     other = two as IDatabasePool;
-    await main.query('CREATE TABLE orders (id text PRIMARY KEY)');
-    await other.query('CREATE TABLE events (id text PRIMARY KEY)');
+    await main.query('CREATE TABLE orders (id varchar(36) PRIMARY KEY)');
+    await other.query('CREATE TABLE events (id varchar(36) PRIMARY KEY)');
     const app = new TinyContainer();
     app.register('IDatabasePool', () => main);
     app.register('IAnalyticsPool', () => other);

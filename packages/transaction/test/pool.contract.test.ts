@@ -5,9 +5,11 @@ import { poolContract } from './support/pool-contract.js';
 /** The same pools with the check around them, which changes nothing. */
 const checked: typeof databases = databases
   .filter(({ name }) => name !== 'SQLite in memory')
-  .map(({ name, missing, open }) => ({
+  .map(({ name, missing, hasSeveralWriters = false, cannot = {}, open }) => ({
     name: `${name}, checked`,
     missing,
+    hasSeveralWriters,
+    cannot,
     // Waiting for a second connection is what the check reports, and a transaction that is idle.
     beginWaits: false,
     open: async () => {

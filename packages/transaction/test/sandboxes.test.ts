@@ -8,7 +8,7 @@ const naming = (id: string): RequestWithHeaders => ({ headers: { 'x-ambit-sandbo
 
 /** What a test of the options needs: a database in this process. */
 const MEMORY = databases.filter(({ name }) => name === 'SQLite in memory');
-const POSTGRES = databases.filter(({ name }) => name === 'PostgreSQL');
+const SEVERAL_WRITERS = databases.filter(({ hasSeveralWriters }) => hasSeveralWriters);
 
 let database: TestDatabase;
 let pool: IDatabasePool;
@@ -40,8 +40,8 @@ async function idsIn(scope: { resolve(key: 'IDatabasePool'): IDatabasePool }): P
   return rows.map(({ id }) => id);
 }
 
-describe.skipIf(POSTGRES.some(({ missing }) => missing))('sandboxes, several on one database', () => {
-  beforeEach(() => openOn(POSTGRES));
+describe.each(SEVERAL_WRITERS)('sandboxes, several on one $name', (kind) => {
+  beforeEach(({ skip }) => (kind.missing ? skip('It is not there') : openOn([kind])));
   afterEach(closeAll);
 
   test('give each request the data of the sandbox that it names, and store nothing', async () => {

@@ -243,6 +243,96 @@ describe.each(containers)('the tenants of %s', (_name, open) => {
     expect(ledger.opened).toEqual(['a', 'a']);
   });
 
+  test('that are retired are opened again at once, and disposed when their last use ends', async () => {
+    const tenants = scopesOf();
+    const busy = await request(tenants, 'a');
+    let closed = false;
+    const retiring = tenants.retire('a').then(() => (closed = true));
+    const next = await request(tenants, 'a');
+    expect(next.resolve('ITenant')).toBe('a');
+    expect({ closed, size: tenants.size, ...ledger }).toEqual({
+      closed: false,
+      size: 2,
+      opened: ['a', 'a'],
+      disposed: [],
+    });
+    await busy.dispose();
+    await retiring;
+    await new Promise(setImmediate);
+    expect(ledger).toEqual({ opened: ['a', 'a'], disposed: ['a'] });
+    expect(tenants.size).toBe(1);
+    await next.dispose();
+    await (await request(tenants, 'a')).dispose();
+    expect(ledger.opened).toHaveLength(2);
+  });
+
+  test('are not retired for the sake of a scope that is not theirs any more', async () => {
+    const tenants = scopesOf();
+    const former = await tenants.scopeOf('a');
+    const busy = former.createScope({ tags: ['request'] });
+    void tenants.retire('a', former);
+    const next = await request(tenants, 'a');
+    await tenants.retire('a', former);
+    await (await request(tenants, 'a')).dispose();
+    expect(ledger.opened).toEqual(['a', 'a']);
+    for (const one of [busy, next]) await one.dispose();
+  });
+
+  test('that are retired while unused, or not open at all, are disposed at once', async () => {
+    const tenants = scopesOf();
+    await (await request(tenants, 'a')).dispose();
+    await Promise.all([tenants.retire('a'), tenants.retire('a'), tenants.retire('b')]);
+    await new Promise(setImmediate);
+    expect(ledger).toEqual({ opened: ['a'], disposed: ['a'] });
+    expect(tenants.size).toBe(0);
+  });
+
+  test('that are retired while they are opened serve those who wait, and nobody after them', async () => {
+    const pause = new Pause();
+    const tenants = scopesOf({ register: () => pause.here() });
+    const first = request(tenants, 'a');
+    await pause.reached;
+    const retiring = tenants.retire('a');
+    const second = request(tenants, 'a');
+    pause.letGo();
+    expect(await first).not.toBe(await second);
+    expect(tenants.size).toBe(2);
+    await (await first).dispose();
+    await retiring;
+    expect(tenants.size).toBe(1);
+    await (await second).dispose();
+  });
+
+  test('that are retired and fail to open are forgotten', async () => {
+    const pause = new Pause();
+    const tenants = scopesOf({
+      register: async () => {
+        await pause.here();
+        throw new Error('no such database');
+      },
+    });
+    const failed = request(tenants, 'a').catch((error: unknown) => error);
+    await pause.reached;
+    const retiring = tenants.retire('a');
+    pause.letGo();
+    await retiring;
+    expect(await failed).toMatchObject({ message: 'no such database' });
+    expect(tenants.size).toBe(0);
+  });
+
+  test('keep their place while they are retired and in use, and are disposed at shutdown', async () => {
+    const tenants = scopesOf({ capacity: 1, acquireTimeoutMs: 100 });
+    await request(tenants, 'a');
+    void tenants.retire('a');
+    const waiting = request(tenants, 'a').catch((error: unknown) => error);
+    await clock.run();
+    expect(await waiting).toMatchObject({ code: 'AMBIT_TX_POOL_FULL' });
+    await tenants.dispose();
+    await new Promise(setImmediate);
+    expect(ledger).toEqual({ opened: ['a'], disposed: ['a'] });
+    expect(tenants.size).toBe(0);
+  });
+
   test('that fail to dispose are reported, and keep no place', async () => {
     const onError = vi.fn<(error: Error, tenant: string) => void>();
     const tenants = scopesOf({

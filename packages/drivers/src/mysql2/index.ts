@@ -1,7 +1,15 @@
-import { type DatabasePool, TransactionError } from '@ambit/transaction';
-import { checkCount, type DriverPoolOptions, MYSQL, poolOver, PositionalTexts } from '@ambit/transaction/extension';
-import { MYSQL_LANGUAGE } from './language.js';
-import { type Mysql2Pool, Mysql2Wire } from './wire.js';
+import { type Clock, type DatabasePool, TransactionError } from '@ambit/transaction';
+import {
+  checkCount,
+  checkTime,
+  type DriverPoolOptions,
+  MYSQL,
+  poolOver,
+  PositionalTexts,
+  systemClock,
+} from '@ambit/transaction/extension';
+import { isFatal, MYSQL_LANGUAGE } from './language.js';
+import { type Mysql2Connection, type Mysql2Pool, Mysql2Wire } from './wire.js';
 
 export type { Mysql2Connection, Mysql2Pool } from './wire.js';
 
@@ -9,6 +17,11 @@ export type { Mysql2Connection, Mysql2Pool } from './wire.js';
 export interface Mysql2PoolOptions extends DriverPoolOptions {
   /** The `connectionLimit` of the mysql2 pool. Default 10, which is the default of mysql2. */
   readonly max?: number;
+  /**
+   * How long a statement may take. Then its connection is closed, and the server is asked to stop the statement. Set
+   * `max_statement_time` of MariaDB lower: the server itself then stops a statement, and the connection is kept. Default: no limit.
+   */
+  readonly queryTimeoutMs?: number;
 }
 
 /**
@@ -28,18 +41,52 @@ export interface Mysql2PoolOptions extends DriverPoolOptions {
  * const poolOver = (mysql: Mysql2Pool) => fromMysql2Pool(mysql, { max: 8 });
  * ```
  */
-export function fromMysql2Pool(pool: Mysql2Pool, { max = 10, ...options }: Mysql2PoolOptions = {}): DatabasePool {
+export function fromMysql2Pool(
+  pool: Mysql2Pool,
+  { max = 10, queryTimeoutMs = Infinity, ...options }: Mysql2PoolOptions = {},
+): DatabasePool {
   checkCount('max', max, 1);
+  checkTime('queryTimeoutMs', queryTimeoutMs);
   if ('promise' in pool) {
     const what = 'fromMysql2Pool() needs a pool of mysql2/promise, and this one takes callbacks: pass pool.promise()';
     throw new TransactionError('AMBIT_OPTION', what);
   }
-  const texts = new PositionalTexts(MYSQL);
+  const { clock = systemClock } = options;
+  const shared = { pool, texts: new PositionalTexts(MYSQL), queryTimeoutMs, clock };
   const driver = {
     language: MYSQL_LANGUAGE,
     max,
-    connect: async () => new Mysql2Wire(await pool.getConnection(), pool, texts),
-    close: () => pool.end(),
+    connect: async () => new Mysql2Wire(await connect(pool), shared),
+    close: (ms: number) => closeWithin(pool, ms, clock),
   };
   return poolOver(driver, options);
+}
+
+/** The connections of mysql2 that commit each statement. */
+const autocommitting = new WeakSet<object>();
+
+/** Where the server has another default, a single statement would begin a transaction that nobody commits. */
+async function connect(pool: Mysql2Pool): Promise<Mysql2Connection> {
+  const connection = await pool.getConnection();
+  const { connection: lasting = connection } = connection;
+  if (autocommitting.has(lasting)) return connection;
+  if (!pool.pool?.config?.resetOnRelease) autocommitting.add(lasting);
+  // mysql2 sends the next statement behind it, and that fails where the connection is closed.
+  connection.query('SET autocommit = 1').catch(() => connection.destroy());
+  return connection;
+}
+
+/** No connection is in use any more. */
+const QUIT_MS = 200;
+
+/** mysql2 waits until the server has closed each connection, and it may not respond any more. */
+async function closeWithin(pool: Mysql2Pool, ms: number, clock: Clock): Promise<void> {
+  // A connection that was still being made, or is lost, has nothing to close.
+  const ended = pool.end().catch((error: unknown) => {
+    if (!isFatal(error)) throw error;
+  });
+  await new Promise<void>((resolve, reject) => {
+    const stopTimer = clock.setTimer(resolve, Math.min(ms, QUIT_MS));
+    void ended.finally(stopTimer).then(resolve, reject);
+  });
 }

@@ -5,6 +5,7 @@ import {
   type Language,
   MYSQL,
   refusedStatement,
+  type Token,
   tokensOf,
 } from '@ambit/transaction/extension';
 
@@ -12,11 +13,16 @@ import {
 const CONTROL = /^(?:begin|start transaction|commit|rollback(?! (?:work )?to\b)|xa|if|case|loop|repeat|while|for)\b/;
 /** The server commits the open transaction before and after these, without a word. */
 const COMMITS =
-  /^(?:alter|analyze|backup|cache|change|check|create(?! (?:or replace )?temporary table)|drop(?! temporary)|flush|grant|install|load index|lock|optimize|purge|rename|repair|reset|revoke|set password|start|stop|truncate|uninstall|unlock)\b/;
-const CHANGES_SESSION =
-  /^(?:set(?! transaction)|create (?:or replace )?temporary|lock|prepare|deallocate|use|handler)\b/;
-const CHANGES_SESSION_INSIDE = /\bget_lock\s*\(|@\w+\s*:=/i;
+  /^(?:alter|analyze (?:\w+ )?table|backup|cache|change|check|create(?! (?:or replace )?temporary table)|drop(?! temporary)|flush|grant|install|load index|lock|optimize|purge|rename|repair|reset|revoke|set password|start|stop|truncate|uninstall|unlock)\b/;
+/** Not PREPARE and EXECUTE, which the protocol of prepared statements does not have. */
+const CHANGES_SESSION = /^(?:set|create (?:or replace )?temporary|lock|flush|backup|use|handler)\b/;
+/** A variable such as `@total` is of the session, whatever sets it: `:=`, INTO, an argument of CALL. */
+const USES_SESSION = /\bget_lock\s*\(|(?<!@)@(?!@)/i;
+/** The server runs the text of such a comment. */
+const RUN_COMMENT = /^\/\*M?!/;
 
+/** Also when another node of a Galera cluster has changed the same row first. */
+const DEADLOCK = 1213;
 /** The numbers of MySQL and MariaDB as the SQLSTATE that PostgreSQL would give: their own are too coarse. */
 const SQLSTATES: Readonly<Record<number, string>> = {
   1022: '23505',
@@ -31,14 +37,33 @@ const SQLSTATES: Readonly<Record<number, string>> = {
   4025: '23514',
   1064: '42601',
   1205: '55P03',
-  1213: '40001',
+  [DEADLOCK]: '40001',
   1020: '40001',
   1040: '53300',
   1203: '53300',
   1317: '57014',
-  1290: '25006',
-  1836: '25006',
+  1969: '57014',
+  3024: '57014',
+  1021: '53100',
+  1114: '53100',
+  1034: 'XX001',
+  1194: 'XX001',
+  1712: 'XX001',
 };
+/** Errors of the storage, whose message has the number of the system's error; 28 is that of a full disk. */
+const STORAGE = new Set([3, 1026, 1030]);
+const NO_SPACE = /\b28\b/;
+/** The server closes the connection after these: somebody killed it, or the server shuts down. */
+const CLOSING = new Set([1053, 1080, 1927]);
+/** A COMMIT that was interrupted may have been stored. */
+const INTERRUPTED = new Set([1317, 1969, 3024]);
+/** The transaction could not be ended as asked: in a Galera cluster the other nodes may have stored it nevertheless. */
+const DURING_COMMIT = 1180;
+/** The number of an unknown command, too; of Galera's nodes without a majority, which have run nothing. */
+const NOT_PREPARED = 1047;
+/** 1290 is the number of other options, too. */
+const TAKES_NO_WRITES = new Set([1290, 1836]);
+const IS_READ_ONLY = /read[-_ ]only/i;
 
 /**
  * With a snapshot, because the server takes a savepoint that is older than the first statement for the begin of the transaction:
@@ -52,12 +77,13 @@ function begin({ isolation, readOnly }: BeginOptions): readonly string[] {
 
 function check(sql: string, { inTransaction }: { inTransaction: boolean }): void {
   for (const { kind, text } of tokensOf(sql, MYSQL)) {
-    if (kind === 'comment' && /^\/\*M?!/.test(text)) throw refused('The text of a comment /*! */ is run by the server');
+    if (kind === 'comment' && RUN_COMMENT.test(text))
+      throw refused('The text of a comment /*! */ is run by the server');
     if (kind !== 'comment' && kind !== 'space') break;
   }
   const start = firstWords(sql, MYSQL);
   if (isSetStatement(start)) return check(behindFor(sql), { inTransaction });
-  if (CONTROL.test(start) || (/^set\b/.test(start) && names(sql, 'autocommit'))) {
+  if (CONTROL.test(start) || (/^set\b/.test(start) && /autocommit/i.test(codeOf(sql)))) {
     throw refused('query() was called with a statement that begins, commits or rolls back a transaction');
   }
   if (inTransaction && COMMITS.test(start)) {
@@ -68,7 +94,7 @@ function check(sql: string, { inTransaction }: { inTransaction: boolean }): void
 function leavesSessionState(sql: string): boolean {
   const start = firstWords(sql, MYSQL);
   if (isSetStatement(start)) return leavesSessionState(behindFor(sql));
-  return CHANGES_SESSION_INSIDE.test(sql) || CHANGES_SESSION.test(start);
+  return CHANGES_SESSION.test(start) || (USES_SESSION.test(sql) && USES_SESSION.test(codeOf(sql)));
 }
 
 /** `SET STATEMENT max_statement_time = 5 FOR SELECT ...` of MariaDB. */
@@ -80,10 +106,13 @@ function behindFor(sql: string): string {
   return '';
 }
 
-/** Also as the second of several settings, in quotes, and as `@@autocommit`. */
-function names(sql: string, name: string): boolean {
-  const tokens = Array.from(tokensOf(sql, MYSQL));
-  return tokens.some(({ kind, text }) => kind !== 'text' && kind !== 'comment' && text.toLowerCase().includes(name));
+/** Without the content of texts, and without comments. */
+function codeOf(sql: string): string {
+  const shown = ({ kind, text }: Token): string => {
+    if (kind === 'text') return "''";
+    return kind === 'comment' && !RUN_COMMENT.test(text) ? ' ' : text;
+  };
+  return Array.from(tokensOf(sql, MYSQL), shown).join('');
 }
 
 function refused(what: string): TransactionError {
@@ -91,9 +120,28 @@ function refused(what: string): TransactionError {
 }
 
 function translate(error: unknown, { isLost }: { isLost: boolean }): TransactionError {
-  if (isLost) return connectionLost(error);
-  const { errno, sqlState } = error as { errno?: number; sqlState?: string };
-  return refusedStatement(error, (errno === undefined ? undefined : SQLSTATES[errno]) ?? sqlState);
+  const { errno, sqlState, message = '' } = error as { errno?: number; sqlState?: string; message?: string };
+  // The server's own SQLSTATE would count as its definite response, also to a COMMIT.
+  if (isLost) return connectionLost(error, sqlState === undefined ? undefined : '08006');
+  if (errno === undefined) return refusedStatement(error, sqlState);
+  if (errno === DURING_COMMIT) return outcomeUnknown(error);
+  if (errno === NOT_PREPARED && message.includes('WSREP')) {
+    return takesNoWrites('The node is not part of the primary component of its cluster', error);
+  }
+  if (TAKES_NO_WRITES.has(errno) && IS_READ_ONLY.test(message)) {
+    return takesNoWrites('The server takes no writes', error);
+  }
+  if (STORAGE.has(errno)) return refusedStatement(error, NO_SPACE.test(message) ? '53100' : '58030');
+  return refusedStatement(error, SQLSTATES[errno] ?? sqlState);
+}
+
+function outcomeUnknown(cause: unknown): TransactionError {
+  const options = { cause, sqlState: '40003' };
+  return new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'The server failed during COMMIT', options);
+}
+
+function takesNoWrites(what: string, cause: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_READ_ONLY', what, { cause, sqlState: '25006' });
 }
 
 /** MySQL and MariaDB. */
@@ -104,7 +152,15 @@ export const MYSQL_LANGUAGE: Language = {
   translate,
 };
 
-/** Whether the driver will not use the connection again. */
+/** Whether the connection cannot be used again. */
 export function isFatal(error: unknown): boolean {
-  return (error as { fatal?: unknown } | undefined)?.fatal === true;
+  const { fatal, errno = 0, sqlState = '' } = (error ?? {}) as { fatal?: unknown; errno?: number; sqlState?: string };
+  return fatal === true || CLOSING.has(errno) || (sqlState.startsWith('08') && errno !== NOT_PREPARED);
 }
+
+/** Whether the server has rolled the transaction back. */
+export const isDeadlock = (error: unknown): boolean => (error as { errno?: number } | undefined)?.errno === DEADLOCK;
+
+/** Whether the server stopped a statement that took too long, or that another session cancelled. */
+export const isInterrupted = (error: unknown): boolean =>
+  INTERRUPTED.has((error as { errno?: number } | undefined)?.errno ?? 0);

@@ -2,7 +2,7 @@ import { type IConnection, TransactionError } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import type { StageTest } from '../support/stage-test.js';
 
-/** Of each both databases say something that names a constraint, a table or a part of the statement. */
+/** Of each the databases say something that names a constraint, a table or a part of the statement. */
 const STATEMENTS_THAT_FAIL = [
   'INSERT INTO orders (id) VALUES ($1)',
   'SELECT * FROM no_such_table WHERE id = $1',

@@ -1,4 +1,3 @@
-import type { IConnection } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import { connectionLost } from '../../src/index.js';
 import { type Stage, CREATED, ORDER } from '../support/stage.js';
@@ -94,9 +93,7 @@ export function databaseFaultContract(test: StageTest): void {
 
     test('refuses COMMIT is never responded to with 201, and is not stored', async ({ stage }) => {
       await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        const connection = call.transactionScope.resolve<IConnection>('IConnection');
-        await connection.query('UPDATE orders SET product = $2 WHERE id = $1', [stage.orderId, 'no such product']);
+        await stage.insertRefusedOrder(call);
         return CREATED;
       });
       const response = await stage.order();

@@ -37,10 +37,7 @@ export function fastifyRouteTransactionContract(test: StageTest): void {
     test('responds with the error where COMMIT fails', async ({ stage }) => {
       await serveOnFastify(stage, (app) =>
         app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
-          const { transactionScope } = request;
-          await transactionScope!
-            .resolve<{ query(text: string, values: unknown[]): Promise<unknown> }>('IConnection')
-            .query('INSERT INTO orders (id, product) VALUES ($1, $2)', [stage.orderId, 'of nobody']);
+          await stage.insertRefusedOrder({ transactionScope: request.transactionScope! });
           return reply.code(201).header('location', '/orders/1').send({});
         }),
       );

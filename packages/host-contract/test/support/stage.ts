@@ -124,6 +124,18 @@ export class Stage {
     await transactionScope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', [id]);
   }
 
+  /** Writes this test's order, which COMMIT will refuse. */
+  async insertRefusedOrder({ transactionScope }: Pick<Call, 'transactionScope'>): Promise<void> {
+    const sql = 'INSERT INTO orders (id, product) VALUES ($1, $2)';
+    await transactionScope.resolve<IConnection>('IConnection').query(sql, [this.orderId, 'no such product']);
+    if (this.database.defersConstraints) return;
+    // MariaDB checks nothing at COMMIT: there the test itself refuses it, as a server does that has rolled back.
+    this.pool.before('commit', async ({ inner }) => {
+      await inner.rollback();
+      throw Object.assign(new Error('There is no such product'), { code: '23503' });
+    });
+  }
+
   /** Whether the order is there, as anybody else sees it. */
   async stored(id = this.orderId): Promise<boolean> {
     const rows = await this.database.pool.query('SELECT id FROM orders WHERE id = $1', [id]);

@@ -273,6 +273,8 @@ export class Contexts {
   #isStopped = false;
 
   constructor() {
+    // Node 20 follows promises from the first use on: what waits for an older one would go on in the context in which that is resolved.
+    this.#storage.run({}, () => undefined);
     // A frame of its own: a context that is entered below it does not reach the caller of what is below.
     this.bind(transactionContext, () => ({ ...this.current }));
     this.bind(uncheckedContext, () => ({ ...this.current, isUnchecked: true }));

@@ -190,6 +190,8 @@ export interface PoolSize {
   readonly idle: number;
   /** How many callers wait for one. */
   readonly waiting: number;
+  /** How many connections there may be. */
+  readonly max?: number;
 }
 
 /** The service registers one of these on the application as `IDatabasePool`. */

@@ -129,7 +129,8 @@ export class TransactionError extends Error {
     super(`${detail}. ${ADVICE[code]} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.sqlState = options.sqlState ?? sqlStateOf(options.cause);
-    const known = { sqlState: this.sqlState, cause: options.cause };
+    // Where the SQLSTATE is that of the cause, the cause may know more than the SQLSTATE says.
+    const known = { sqlState: options.sqlState, cause: options.cause };
     this.retryable = !FINAL.has(code) && (RETRYABLE.has(code) || isRetryable(known));
     this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
     const isTemporary = this.unavailable || this.retryable;

@@ -1,5 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 
+/** `{ pool, milliseconds }`, after a pool gave a connection, to a transaction or for one statement. */
+export const connectionAcquired = channel('ambit:connection:acquired');
+/** `{ pool, milliseconds, error }`, after it gave none. */
+const connectionRefused = channel('ambit:connection:refused');
 /** `{ parent, milliseconds, error }`, after the pool gave no connection for a transaction. */
 export const transactionRefused = channel('ambit:transaction:refused');
 /** `{ parent, scope, milliseconds }`, after the pool gave one; `scope` is the transaction's, `parent` the scope around it. */
@@ -34,8 +38,11 @@ export function announceStatement(): { readonly statement?: object } {
 }
 
 /** Runs a statement outside of a transaction, and publishes it; without a result it was not run. */
-export async function publishedOutside<T>(sql: string, run: () => Promise<T>): Promise<T> {
-  const announced = announceStatement();
+export async function publishedOutside<T>(
+  sql: string,
+  run: () => Promise<T>,
+  announced = announceStatement(),
+): Promise<T> {
   const start = performance.now();
   try {
     const result = await run();
@@ -43,6 +50,19 @@ export async function publishedOutside<T>(sql: string, run: () => Promise<T>): P
     return result;
   } catch (error) {
     statementOutside.publish({ ...announced, sql, milliseconds: since(start), error });
+    throw error;
+  }
+}
+
+/** Publishes how a request for a connection ended. */
+export async function publishedAcquiring<T>(pool: object, acquiring: Promise<T>): Promise<T> {
+  const start = performance.now();
+  try {
+    const connection = await acquiring;
+    connectionAcquired.publish({ pool, milliseconds: since(start) });
+    return connection;
+  } catch (error) {
+    connectionRefused.publish({ pool, milliseconds: since(start), error });
     throw error;
   }
 }

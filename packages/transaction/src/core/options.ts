@@ -204,7 +204,7 @@ export function wantsArrays(options: ExecuteOptions): boolean {
 
 /** It becomes part of statements and of the names of indexes, which PostgreSQL cuts at 63 characters. */
 const TABLE_NAME = /^(?:[a-z_][a-z0-9_]{0,47}\.)?[a-z_][a-z0-9_]{0,47}$/;
-const TABLE_DIALECTS: readonly unknown[] = ['postgres', 'sqlite'];
+const TABLE_DIALECTS: readonly unknown[] = ['postgres', 'sqlite', 'mariadb'];
 
 /**
  * Checks the options of a package that keeps a table of its own: the name becomes a part of statements.
@@ -221,7 +221,10 @@ const TABLE_DIALECTS: readonly unknown[] = ['postgres', 'sqlite'];
  */
 export function checkTable({ dialect, table }: { readonly dialect: unknown; readonly table: unknown }): void {
   if (!TABLE_DIALECTS.includes(dialect))
-    throw new TransactionError('AMBIT_OPTION', `dialect must be 'postgres' or 'sqlite', not ${shown(dialect)}`);
+    throw new TransactionError(
+      'AMBIT_OPTION',
+      `dialect must be 'postgres', 'sqlite' or 'mariadb', not ${shown(dialect)}`,
+    );
   if (typeof table === 'string' && TABLE_NAME.test(table)) return;
   const what = 'table must be a name of at most 48 lower-case letters, digits and underscores, maybe after a schema';
   throw new TransactionError('AMBIT_OPTION', `${what}, not ${shown(table)}`);

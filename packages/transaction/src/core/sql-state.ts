@@ -7,8 +7,11 @@ const CONFLICT = new Set(['40001', '40P01']);
  * cancelled, lock not available.
  */
 const TEMPORARY = /^(?:08(?!P01)|53|57|55P03)/;
-/** The connection, the server or the disk failed, so it is no definite response to a COMMIT; 08003 is: it was never sent. */
-const NOT_DEFINITE = /^(?:08(?!P01|003)|57P|58|XX|40003)/;
+/**
+ * The connection, the server or the disk failed, so it is no definite response to a COMMIT; 08003 is: it was never sent. HY000 is
+ * what MySQL and its proxies say of everything that has no SQLSTATE.
+ */
+const NOT_DEFINITE = /^(?:08(?!P01|003)|57P|58|XX|40003|HY)/;
 
 type Field = 'name' | 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
 

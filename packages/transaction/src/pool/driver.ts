@@ -77,6 +77,13 @@ interface Connections {
   readonly idle?: number;
 }
 
+/** A statement outside of every transaction; with options, all that `execute()` gives is wanted, without them the rows. */
+export interface AloneStatement {
+  readonly sql: string;
+  readonly params: readonly unknown[] | undefined;
+  readonly options: ExecuteOptions | undefined;
+}
+
 /** Where a pool gets its connections. */
 export interface Driver {
   /** What differs between databases. */
@@ -111,7 +118,7 @@ export interface Driver {
    * @returns the result; nothing where the statement needs a connection
    */
   alone?(
-    statement: { sql: string; params: readonly unknown[] | undefined; options: ExecuteOptions | undefined },
+    statement: AloneStatement,
     isFree: boolean,
   ): ExecuteResult<never> | undefined | Promise<ExecuteResult<never> | undefined>;
   /**

@@ -25,11 +25,18 @@ import {
   type TransactionErrorCode,
   withCallersStack,
 } from '../core/errors.js';
-import { publishedOutside, statementOutside } from '../core/events.js';
+import {
+  announceStatement,
+  connectionAcquired,
+  publishedAcquiring,
+  publishedOutside,
+  statementOutside,
+  statementSent,
+} from '../core/events.js';
 import { checkExecuteOptions, checkIsolation, checkTime } from '../core/options.js';
 import { type Linked, LinkedList, StatementQueue } from '../core/queues.js';
 import { isPlain, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
-import type { Driver, Language, Wire } from './driver.js';
+import type { AloneStatement, Driver, Language, Wire } from './driver.js';
 import type { PoolSettings } from './options.js';
 import { type Leave, unlessCancelled, WaitQueue } from './waiting.js';
 
@@ -166,6 +173,12 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     return this.#ask(whole, sql, params, options);
   }
 
+  /** The one statement of a caller of the pool. Without options only its rows are wanted. */
+  alone(announced: object | undefined, { sql, params = [], options }: AloneStatement): Promise<unknown> {
+    if (options) checkExecuteOptions(options);
+    return this.#ask<unknown>(options ? whole : rowsOf, sql, params, options, announced);
+  }
+
   cancel(): void {
     if (this.#released || this.#takenAway) return;
     this.#possiblyBroken = true;
@@ -190,9 +203,15 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     this.#onRelease(destroy || this.#possiblyBroken || this.#queue.busy || this.#inTransaction);
   }
 
-  #ask<T>(read: (result: Result) => T, sql: string, params: readonly unknown[], options?: ExecuteOptions): Promise<T> {
+  #ask<T>(
+    read: (result: Result) => T,
+    sql: string,
+    params: readonly unknown[],
+    options?: ExecuteOptions,
+    announced?: object,
+  ): Promise<T> {
     if (!statementOutside.hasSubscribers || this.#inTransaction) return this.#send(read, sql, params, options);
-    return publishedOutside(sql, () => this.#send(read, sql, params, options));
+    return publishedOutside(sql, () => this.#send(read, sql, params, options), announced);
   }
 
   async #send<T>(
@@ -279,10 +298,16 @@ export class Pool implements DatabasePool {
   get size(): PoolSize {
     const taken = this.#queue.taken + (this.#readers?.taken ?? 0);
     const { open, idle = open - taken } = this.#driver.size ?? { open: taken };
-    return { open, idle, waiting: this.#queue.waiting + (this.#readers?.waiting ?? 0) };
+    const { max, maxReaders = 0 } = this.#driver;
+    return { open, idle, waiting: this.#queue.waiting + (this.#readers?.waiting ?? 0), max: max + maxReaders };
   }
 
-  async getConnection(options: AcquireOptions = ANY): Promise<PooledConnection> {
+  getConnection(options: AcquireOptions = ANY): Promise<PooledConnection> {
+    const acquiring = this.#acquire(options);
+    return connectionAcquired.hasSubscribers ? publishedAcquiring(this, acquiring) : acquiring;
+  }
+
+  async #acquire(options: AcquireOptions): Promise<PooledConnection> {
     const { clock, acquireTimeoutMs } = this.#settings;
     if (options.timeoutMs !== undefined) checkTime('timeoutMs', options.timeoutMs);
     const { timeoutMs = acquireTimeoutMs, readOnly = false } = options;
@@ -336,18 +361,20 @@ export class Pool implements DatabasePool {
 
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
+    // Once it has waited for a connection, the stack has lost a caller that only passes the promise on.
+    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
     if (this.#driver.alone && !this.#closing) {
       const run = (): ReturnType<Required<Driver>['alone']> => {
         if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
         return this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
       };
-      const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run()) : run();
+      const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run(), announced) : run();
       const result = running instanceof Promise ? await running : running;
       if (result) return options ? result : result.rows;
     }
     const connection = await this.getConnection();
     try {
-      return await (options ? connection.execute(sql, params, options) : connection.query(sql, params));
+      return await connection.alone(announced, { sql, params, options });
     } finally {
       connection.release();
     }

@@ -31,7 +31,12 @@ import {
 /** Where a read came from; `stale` is a replica that may lack what was written, because there was no primary to ask. */
 export type ReadSource = 'primary' | 'replica' | 'stale';
 
-const EMPTY: PoolSize = { open: 0, idle: 0, waiting: 0 };
+const EMPTY: PoolSize = { open: 0, idle: 0, waiting: 0, max: 0 };
+
+/** A pool that does not say how many connections there may be has at least those that are open. */
+function together(one: PoolSize, { open, idle, waiting, max = open }: PoolSize): PoolSize {
+  return { open: one.open + open, idle: one.idle + idle, waiting: one.waiting + waiting, max: (one.max ?? 0) + max };
+}
 
 /** The servers that all sessions share. */
 class Replicas {
@@ -55,9 +60,7 @@ class Replicas {
   }
 
   get size(): PoolSize {
-    return this.#pools.reduce((sum, { size = EMPTY }) => {
-      return { open: sum.open + size.open, idle: sum.idle + size.idle, waiting: sum.waiting + size.waiting };
-    }, EMPTY);
+    return this.#pools.reduce((sum, { size = EMPTY }) => together(sum, size), EMPTY);
   }
 
   /** Those that have replayed so far and are within the lag limit, in turn; none of them twice. */

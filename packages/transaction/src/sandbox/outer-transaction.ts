@@ -8,31 +8,11 @@ import {
 } from '../core/contract.js';
 import { codeOf } from '../core/sql-state.js';
 import { TransactionError } from '../core/errors.js';
+import { dialectOf, type SandboxDialect } from './dialects.js';
 import type { SandboxSettings } from './sandbox.js';
 
 const SAVEPOINT = 'ambit_sandbox';
 const CHECK = 'ambit_sandbox_check';
-
-/** Asks for the properties of the database in {@link Dialect}; only PostgreSQL has this table. */
-const PROBE = `SELECT EXISTS (SELECT FROM pg_constraint WHERE condeferrable) AS deferrable,
-  set_config('lock_timeout', $1, true) AS lock_timeout`;
-
-interface Dialect {
-  readonly beginReadOnly: string;
-  /** PostgreSQL does this by itself when the savepoint is released or undone. */
-  readonly endReadOnly?: string;
-  /** Whether COMMIT may find a violated constraint that no statement has found. */
-  readonly hasDeferrable: boolean;
-  /** SQLite rolls the whole transaction back after some errors; BEGIN then succeeds, and is refused otherwise. */
-  readonly mayLoseTransaction: boolean;
-}
-
-const SQLITE: Dialect = {
-  beginReadOnly: 'PRAGMA query_only = ON',
-  endReadOnly: 'PRAGMA query_only = OFF',
-  hasDeferrable: false,
-  mayLoseTransaction: true,
-};
 
 /**
  * The one transaction of a sandbox, which is never committed. A transaction within the sandbox is a savepoint in it. Once
@@ -40,12 +20,12 @@ const SQLITE: Dialect = {
  */
 export class OuterTransaction {
   readonly #connection: IPooledConnection;
-  readonly #dialect: Dialect;
+  readonly #dialect: SandboxDialect;
   /** Why nothing may be sent any more. */
   #lost: { readonly cause: unknown } | undefined = undefined;
   #isReadOnly = false;
 
-  private constructor(connection: IPooledConnection, dialect: Dialect) {
+  private constructor(connection: IPooledConnection, dialect: SandboxDialect) {
     this.#connection = connection;
     this.#dialect = dialect;
   }
@@ -79,6 +59,7 @@ export class OuterTransaction {
     params: readonly unknown[],
     options: ExecuteOptions | undefined,
   ): Promise<ExecuteResult<never>> {
+    if (this.#isReadOnly) this.#dialect.refuseWrite?.(sql);
     if (options) return this.#send(() => executeOn(this.#connection, sql, params, options));
     return {
       rows: await this.#send(() => this.#connection.query(sql, params)),
@@ -91,7 +72,8 @@ export class OuterTransaction {
   async begin({ readOnly = false }: BeginOptions): Promise<void> {
     await this.#query(`SAVEPOINT ${SAVEPOINT}`);
     this.#isReadOnly = readOnly;
-    if (readOnly) await this.#query(this.#dialect.beginReadOnly);
+    const { beginReadOnly } = this.#dialect;
+    if (readOnly && beginReadOnly) await this.#query(beginReadOnly);
   }
 
   /** In place of COMMIT. Where it fails, nothing is kept. */
@@ -175,20 +157,5 @@ export class OuterTransaction {
     await this.#query(`SAVEPOINT ${CHECK}`);
     await this.#query('SET CONSTRAINTS ALL IMMEDIATE');
     await this.#query(`ROLLBACK TO SAVEPOINT ${CHECK}`);
-  }
-}
-
-/** On SQLite a statement that fails does not affect its transaction. */
-async function dialectOf(connection: IPooledConnection, lockTimeoutMs: number): Promise<Dialect> {
-  try {
-    const [found] = await connection.query<{ deferrable: boolean }>(PROBE, [String(lockTimeoutMs)]);
-    return {
-      beginReadOnly: 'SET TRANSACTION READ ONLY',
-      hasDeferrable: found?.deferrable === true,
-      mayLoseTransaction: false,
-    };
-  } catch (error) {
-    if (codeOf(error) !== 'AMBIT_TX_STATEMENT_FAILED') throw error;
-    return SQLITE;
   }
 }

@@ -19,8 +19,8 @@ export interface SandboxOptions {
   /** How long `rollback()` waits for work that has not released the connection, before it takes the connection away. Default 1 s. */
   readonly closeTimeoutMs?: number;
   /**
-   * On PostgreSQL: how long a statement waits for a row that another sandbox has written. It then fails with SQLSTATE 55P03.
-   * Default 2 s.
+   * On PostgreSQL and MariaDB: how long a statement waits for a row that another sandbox has written. It then fails with SQLSTATE
+   * 55P03. MariaDB counts in whole seconds. Default 2 s.
    */
   readonly lockTimeoutMs?: number;
   /** Time, for tests. Default: `systemClock`. */

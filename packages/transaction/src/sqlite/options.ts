@@ -32,7 +32,8 @@ export function readSqliteOptions(options: SqlitePoolOptions): SqliteSettings {
     throw new TransactionError('AMBIT_OPTION', 'path must name a file, or be ":memory:"');
   }
   if (/^(?:libsql|https?|wss?):\/\//.test(path)) {
-    const what = "`path` is the address of a server: createSqlitePool() opens a file on this machine, or ':memory:'";
+    const what =
+      "`path` is the address of a server: createSqlitePool() opens a file on this machine, or ':memory:'. There is no pool for the server of libSQL, see docs/service/distributed-engines.md#sqld-the-server-of-libsql; for a database on another machine use createPostgresPool()";
     throw new TransactionError('AMBIT_OPTION', what);
   }
   // Connections are opened later, too, when the process may have changed its folder.

@@ -58,6 +58,11 @@ export class Tenant {
   readonly name: string;
   /** Cancels the timer that runs while it is unused. */
   stopIdleTimer: () => void = () => undefined;
+  /** Resolves when its scope is disposed, or was not opened after all. */
+  readonly closed: Promise<void>;
+  /** Its scope is being disposed. */
+  isClosing = false;
+  #resolveClosed: () => void = () => undefined;
   readonly #clock: Clock;
   readonly #listener: TenantListener;
   /** Scopes below its own, callers that wait for it to open, and callers that have not opened their scope yet. */
@@ -70,6 +75,7 @@ export class Tenant {
     this.name = name;
     this.#clock = clock;
     this.#listener = listener;
+    this.closed = new Promise((resolve) => (this.#resolveClosed = resolve));
   }
 
   get isUnused(): boolean {
@@ -116,9 +122,10 @@ export class Tenant {
   }
 
   /** Nobody is to be called any more. */
-  stopTimers(): void {
+  finish(): void {
     this.stopIdleTimer();
     for (const stopTimer of this.#handedOut.splice(0)) stopTimer();
+    this.#resolveClosed();
   }
 }
 
@@ -163,6 +170,8 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   /** Those that are open or being opened; the one handed out last is the last. */
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new Map<string, Promise<void>>();
+  /** In use although the next caller opens them again; each is disposed when its last use ends. */
+  readonly #retired = new Set<Tenant>();
   readonly #places: WaitQueue;
   /** A tenant's scope outlives the request that needs it first, so it is not opened in that request's asynchronous context. */
   readonly #context = new AsyncResource('TenantScopes');
@@ -207,6 +216,34 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     const scope = await entry.opening;
     entry.tenant.handOut();
     return scope as ScopeOf<C>;
+  }
+
+  /**
+   * From now on callers open the tenant again, such as on the server that it was moved to. What is open now is disposed when its
+   * last use ends, so for that long the tenant may have two scopes and two pools. Without an open scope it does nothing.
+   *
+   * @param tenant - its name
+   * @param scope - what `scopeOf()` returned: then nothing happens where another one is open by now
+   * @returns resolves when the scope that was open is disposed: a request of the tenant that waits for it waits for itself
+   *
+   * @example
+   * ```ts
+   * import type { TenantScopes } from '@ambit/transaction/tenants';
+   *
+   * async function onMoved(tenants: TenantScopes, tenant: string): Promise<void> {
+   *   await tenants.retire(tenant);
+   *   console.log(`No request uses the former database of ${tenant} any more`);
+   * }
+   * ```
+   */
+  async retire(tenant: string, scope?: IContainer): Promise<void> {
+    const entry = this.#entries.get(tenant);
+    if (!entry) return this.#closing.get(tenant);
+    if (scope && entry.tenant.scope !== scope) return;
+    this.#entries.delete(tenant);
+    this.#retired.add(entry.tenant);
+    if (entry.tenant.isUnused) this.#disposeRetired(entry.tenant);
+    return entry.tenant.closed;
   }
 
   /** Refuses new callers and disposes the scopes of all tenants, also of those in use: drain the host first. */
@@ -270,6 +307,7 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
   }
 
   #unused(tenant: Tenant): void {
+    if (this.#retired.has(tenant)) return this.#disposeRetired(tenant);
     if (this.#entries.get(tenant.name)?.tenant !== tenant || !tenant.scope) return;
     const { clock, idleTimeoutMs } = this.#settings;
     tenant.stopIdleTimer = startTimer(clock, () => this.#close(tenant), idleTimeoutMs);
@@ -285,9 +323,18 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     this.#closing.set(name, closing);
   }
 
+  /** No caller waits for it: the next one has a scope of its own. */
+  #disposeRetired(tenant: Tenant): void {
+    const { name, scope, isClosing } = tenant;
+    if (!scope || isClosing) return;
+    tenant.isClosing = true;
+    void disposeScope(this.#settings, scope, name);
+  }
+
   /** Its scope is disposed, by us or by somebody else. */
   #forget(tenant: Tenant, leave: Leave | undefined): void {
-    tenant.stopTimers();
+    tenant.finish();
+    this.#retired.delete(tenant);
     if (this.#entries.get(tenant.name)?.tenant === tenant) this.#entries.delete(tenant.name);
     leave?.();
   }
@@ -296,7 +343,9 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     this.#places.close();
     await Promise.allSettled([...this.#entries.values()].map(({ opening }) => opening));
     for (const { tenant } of this.#entries.values()) this.#close(tenant);
-    await Promise.all(this.#closing.values());
+    const retired = [...this.#retired];
+    for (const tenant of retired) this.#disposeRetired(tenant);
+    await Promise.all([...this.#closing.values(), ...retired.map(({ closed }) => closed)]);
   }
 }
 

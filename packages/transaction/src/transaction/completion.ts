@@ -69,8 +69,11 @@ const PHASES = {
   unknown: { state: 'unknown', accepts: NONE, refusal: 'is unknown', rollback: undefined },
 } satisfies Record<PhaseName, Phase>;
 
-function isConnectionLost(error: unknown): boolean {
-  return isTransactionError(error) && error.code === 'AMBIT_TX_CONNECTION_LOST';
+/** The connection is lost, or leads to a server that takes nothing: then ROLLBACK fails for the same reason. */
+const TAKES_NOTHING: ReadonlySet<string> = new Set(['AMBIT_TX_CONNECTION_LOST', 'AMBIT_TX_READ_ONLY']);
+
+function takesNothing(error: unknown): boolean {
+  return isTransactionError(error) && TAKES_NOTHING.has(error.code);
 }
 
 const oneTurn = Promise.resolve();
@@ -270,7 +273,7 @@ export class Completion {
         const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
         this.#broken = error;
         // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
-        if (!isConnectionLost(this.#statements.failure?.error)) report(this.#settings, error);
+        if (!takesNothing(this.#statements.failure?.error)) report(this.#settings, error);
       }
       settle();
     });

@@ -99,7 +99,7 @@ export class ScopedConnection implements IConnection {
     const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
     const { nestedRuns } = this.#transaction;
     if (nestedRuns.length > 0) refuseOutsider(nestedRuns);
-    const turn = this.#queue.enter();
+    const turn = this.#enter(sql, announced);
     if (turn) await turn;
     try {
       refuseTransactionControl(sql);
@@ -126,6 +126,16 @@ export class ScopedConnection implements IConnection {
       }
     } finally {
       this.#queue.leave();
+    }
+  }
+
+  /** What comes after the transaction has completed is refused here, and published: its code awaits too little. */
+  #enter(sql: string, announced: object | undefined): Promise<void> | undefined {
+    try {
+      return this.#queue.enter();
+    } catch (error) {
+      if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: 0, error });
+      throw error;
     }
   }
 

@@ -1,7 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { signal } from '@ambit/host-contract';
 import { expect, it } from 'vitest';
 import { runInTransaction, type Transaction } from '../../src/index.js';
+import { runOnPool } from '../../src/extension/index.js';
 import { beginTransaction } from '../../src/host/index.js';
 import { connectionOf, kindsOf, useCheckedApps } from './support.js';
 
@@ -36,6 +38,20 @@ it('does not report a branch beside the transaction, however long both run', asy
     await turn();
     await transaction.commit();
   }
+});
+
+it('does not report who has started work on the pool and goes on without it, such as at the start of a relay', async () => {
+  const { pool, check } = checkedApp();
+  const [begun, end] = [signal(), signal()];
+  const work = runOnPool(pool, () => {
+    begun.resolve();
+    return end.promise;
+  });
+  await begun.promise;
+  await pool.query('SELECT 1');
+  end.resolve();
+  await work;
+  expect(kindsOf({ check })).toEqual([]);
 });
 
 it('reports the branches within a transaction', async () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contract';
+import { hasMariadb, hasPostgres, openMariadbDatabase, openSchema, type PostgresSchema } from '@ambit/host-contract';
 import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
@@ -15,12 +15,31 @@ export interface TestDatabase extends PoolsToTest {
 }
 
 export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> &
-  Pick<ContractDatabase, 'terminates' | 'hasOneConnection'> & {
+  Pick<ContractDatabase, 'terminates' | 'hasSeveralWriters' | 'hasOneConnection' | 'cannot'> & {
     open: () => Promise<TestDatabase>;
   })[] = [
   { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
   { name: 'SQLite in memory', missing: false, beginWaits: false, hasOneConnection: true, open: openMemory },
-  { name: 'PostgreSQL', missing: !hasPostgres, beginWaits: false, terminates: true, open: openPostgres },
+  {
+    name: 'PostgreSQL',
+    missing: !hasPostgres,
+    beginWaits: false,
+    hasSeveralWriters: true,
+    terminates: true,
+    open: openPostgres,
+  },
+  {
+    name: 'MariaDB',
+    missing: !hasMariadb,
+    beginWaits: false,
+    hasSeveralWriters: true,
+    cannot: {
+      'counts the rows of UPDATE with RETURNING': 'it has RETURNING for INSERT and DELETE only',
+      'counts no row that ON CONFLICT left out': 'it is INSERT IGNORE there',
+      'counts the rows of a statement that begins with WITH': 'it has WITH before SELECT only',
+    },
+    open: openMariadb,
+  },
 ];
 
 /** The transaction that SQLite rolls back is the one of the whole sandbox. */
@@ -29,29 +48,34 @@ const LOST_WITH_ITS_TRANSACTION = {
   'begins again where the database has rolled the transaction back, and only there': 'the sandbox refuses every use',
 };
 
-/** A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. */
-export const sandboxes: readonly ContractDatabase[] = databases.map(({ name, missing, open }) => ({
-  name: `a sandbox on ${name}`,
-  missing,
-  hasOneConnection: true,
-  cannot: name.startsWith('SQLite') ? LOST_WITH_ITS_TRANSACTION : {},
-  open: async () => {
-    const database = await open();
-    let last: Sandbox | undefined;
-    return {
-      pool: async ({ maxWaiting, acquireTimeoutMs, closeTimeoutMs = 100 }: PoolOptions = {}) => {
-        await last?.rollback();
-        const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
-        last = await sandbox(database.pool(), { ...options, closeTimeoutMs });
-        return last;
-      },
-      drop: async () => {
-        await last?.rollback();
-        await database.drop();
-      },
-    };
-  },
-}));
+/**
+ * A sandbox instead of a pool. There is one at a time, because on SQLite it takes the one lock to write. The contracts create their
+ * tables in it, and on MariaDB that would commit its transaction: there it is tested by `sandbox.test.ts` alone.
+ */
+export const sandboxes: readonly ContractDatabase[] = databases
+  .filter(({ name }) => name !== 'MariaDB')
+  .map(({ name, missing, open }) => ({
+    name: `a sandbox on ${name}`,
+    missing,
+    hasOneConnection: true,
+    cannot: name.startsWith('SQLite') ? LOST_WITH_ITS_TRANSACTION : {},
+    open: async () => {
+      const database = await open();
+      let last: Sandbox | undefined;
+      return {
+        pool: async ({ maxWaiting, acquireTimeoutMs, closeTimeoutMs = 100 }: PoolOptions = {}) => {
+          await last?.rollback();
+          const options = { ...maxWaitingOf({ maxWaiting }), ...(acquireTimeoutMs ? { acquireTimeoutMs } : {}) };
+          last = await sandbox(database.pool(), { ...options, closeTimeoutMs });
+          return last;
+        },
+        drop: async () => {
+          await last?.rollback();
+          await database.drop();
+        },
+      };
+    },
+  }));
 
 export async function openSqlite(): Promise<TestDatabase & { readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
@@ -91,6 +115,22 @@ export async function openPostgres(): Promise<PostgresDatabase> {
     drop: async () => {
       await closeAll(pools);
       await schema.drop();
+    },
+  };
+}
+
+async function openMariadb(): Promise<TestDatabase> {
+  const database = await openMariadbDatabase();
+  const pools: DatabasePool[] = [];
+  return {
+    pool: ({ max = 4, closeTimeoutMs = 100, acquireTimeoutMs, ...options } = {}) => {
+      const limits = { ...maxWaitingOf(options), ...(acquireTimeoutMs === undefined ? {} : { acquireTimeoutMs }) };
+      // The statements of the contracts are standard SQL: "x" is a name in them, and || concatenates.
+      return keep(pools, database.pool({ max, closeTimeoutMs, ...limits, sqlMode: 'ANSI,TRADITIONAL' }));
+    },
+    drop: async () => {
+      await closeAll(pools);
+      await database.drop();
     },
   };
 }

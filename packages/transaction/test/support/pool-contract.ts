@@ -32,6 +32,8 @@ export interface ContractDatabase {
   open(): Promise<PoolsToTest>;
   /** One file with one lock to write: a BEGIN waits while another pool of the same database writes. */
   readonly beginWaits?: boolean;
+  /** Several of its transactions write at a time, and may wait for each other. */
+  readonly hasSeveralWriters?: boolean;
   /** Its pools have one connection, for reads as well. */
   readonly hasOneConnection?: boolean;
   /** A PostgreSQL server, which terminates a session that is idle in a transaction for too long. */
@@ -47,6 +49,7 @@ export function poolContract({
   open,
   beginWaits = false,
   terminates = false,
+  hasSeveralWriters = false,
   hasOneConnection = false,
   cannot = {},
 }: ContractDatabase): void {
@@ -628,6 +631,41 @@ export function poolContract({
       expect(await bodies()).toEqual(refusal ? [] : ['again']);
     });
 
+    if (hasSeveralWriters) {
+      const deadlock = 'stores nothing of a transaction that the database has undone to end a deadlock';
+      keeps(deadlock)(deadlock, async () => {
+        await pool.query('CREATE TABLE shelves (id INTEGER PRIMARY KEY, body VARCHAR(20))');
+        await pool.query("INSERT INTO shelves VALUES (1, 'a'), (2, 'b')");
+        const both = await database.pool({ max: 2 });
+        const connections = [await both.getConnection(), await both.getConnection()];
+        for (const connection of connections) await connection.beginTransaction();
+        const update = (connection: DatabaseConnection, id: number, body: string): Promise<unknown> =>
+          connection.query('UPDATE shelves SET body = $1 WHERE id = $2', [body, id]);
+        for (const [index, connection] of connections.entries()) await update(connection, index + 1, `first ${index}`);
+        const outcomes = await Promise.allSettled(
+          connections.map((connection, index) => update(connection, 2 - index, `second ${index}`)),
+        );
+        const victim = outcomes.findIndex(({ status }) => status === 'rejected');
+        expect(outcomes[victim]).toMatchObject({ reason: { retryable: true, status: 503 } });
+        expect(outcomes[1 - victim]).toMatchObject({ status: 'fulfilled' });
+        for (const [index, connection] of connections.entries()) {
+          const late = connection.query('INSERT INTO shelves (id) VALUES ($1)', [index + 3]);
+          const commit = late.catch(() => undefined).then(() => connection.commit());
+          if (index === victim) await expect(commit).rejects.toMatchObject({ status: expect.any(Number) as number });
+          else await commit;
+          connection.release();
+        }
+        const rows = await pool.query('SELECT id, body FROM shelves ORDER BY id');
+        const survivor = 1 - victim;
+        const bodiesNow = survivor === 0 ? ['first 0', 'second 0'] : ['second 1', 'first 1'];
+        expect(rows).toEqual([
+          { id: 1, body: bodiesNow[0] },
+          { id: 2, body: bodiesNow[1] },
+          { id: survivor + 3, body: null },
+        ]);
+      });
+    }
+
     const second = 'refuses a second beginTransaction() while the first transaction is open, and commits the first';
     keeps(second)(second, async () => {
       const connection = await pool.getConnection();
@@ -769,7 +807,7 @@ export function poolContract({
 
     const propagates = 'runs supports in a transaction, and not-supported beside it, or says what it waits for';
     keeps(propagates)(propagates, async () => {
-      const two = await database.pool({ max: 2, acquireTimeoutMs: 200 });
+      const two = await database.pool({ max: 2, ...(hasOneConnection && { acquireTimeoutMs: 500 }) });
       await two.query('CREATE TABLE runs (line VARCHAR(20))');
       const app = new Container();
       app.register('IDatabasePool', () => two);
