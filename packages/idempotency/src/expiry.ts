@@ -1,26 +1,26 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { IDatabasePool } from '@ambit/transaction';
-import type { Store } from './store.js';
+import type { KeyTable } from './dialects/key-table.js';
 
 const HOUR_MS = 3_600_000;
 
 /** Removes expired keys at start and every hour. An expired key counts as new before it is removed. */
 export class Expiry {
-  readonly #pool: Pick<IDatabasePool, 'query'>;
-  readonly #store: Store;
+  readonly #pool: Pick<IDatabasePool, 'getConnection' | 'query'>;
+  readonly #table: KeyTable;
   readonly #lifetimeMs: number;
   readonly #onError: (error: unknown) => void;
   #timer: NodeJS.Timeout | undefined;
   #isDisposed = false;
 
   constructor(
-    pool: Pick<IDatabasePool, 'query'>,
-    store: Store,
+    pool: Pick<IDatabasePool, 'getConnection' | 'query'>,
+    table: KeyTable,
     lifetimeMs: number,
     onError: (error: unknown) => void = warn,
   ) {
     this.#pool = pool;
-    this.#store = store;
+    this.#table = table;
     this.#lifetimeMs = lifetimeMs;
     this.#onError = onError;
   }
@@ -36,7 +36,7 @@ export class Expiry {
     const expiry = Date.now() - this.#lifetimeMs;
     let removed = 0;
     for (let after = -1; !this.#isDisposed;) {
-      const ages = await this.#store.remove(this.#pool, after, expiry);
+      const ages = await this.#table.remove(this.#pool, after, expiry);
       if (ages.length === 0) break;
       removed += ages.length;
       for (const age of ages) after = Math.max(after, age);

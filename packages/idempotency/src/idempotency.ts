@@ -9,10 +9,11 @@ import {
   type Work,
 } from '@ambit/transaction';
 import { checkFunction, deferOn, runScript } from '@ambit/transaction/extension';
+import type { KeyTable } from './dialects/key-table.js';
 import { IdempotencyError } from './error.js';
 import { Expiry } from './expiry.js';
 import { type IdempotentRequest, readKey, type StoredKey } from './key.js';
-import { idempotencySchema, type IdempotencyTable, withDefaults } from './schema.js';
+import { type IdempotencyTable, tableOf } from './schema.js';
 import { Store } from './store.js';
 
 /** Which table, for how long, and where clients read about keys. */
@@ -267,7 +268,7 @@ function asResponse<T>({ status, headers = {}, body }: NewResponse<T>): Idempote
  */
 export class Idempotency {
   readonly #pool: Pick<IDatabasePool, 'getConnection' | 'query'>;
-  readonly #table: Required<IdempotencyTable>;
+  readonly #table: KeyTable;
   readonly #shared: Shared;
   readonly #expiry: Expiry;
 
@@ -278,10 +279,9 @@ export class Idempotency {
     checkDocumentation(documentation);
     checkFunction('onError', onError);
     this.#pool = pool;
-    this.#table = withDefaults(options);
-    const store = new Store(this.#table);
-    this.#shared = { store, keys: new Keys(), lifetimeMs, documentation };
-    this.#expiry = new Expiry(pool, store, lifetimeMs, onError);
+    this.#table = tableOf(options);
+    this.#shared = { store: new Store(this.#table), keys: new Keys(), lifetimeMs, documentation };
+    this.#expiry = new Expiry(pool, this.#table, lifetimeMs, onError);
   }
 
   /**
@@ -360,7 +360,7 @@ export class Idempotency {
    * @throws what `getConnection()` of the pool, and BEGIN and COMMIT on its connection, throw
    */
   createTable(): Promise<void> {
-    return runScript(this.#pool, idempotencySchema(this.#table));
+    return runScript(this.#pool, this.#table.schema);
   }
 
   #lock(scope: IContainer, request: IdempotentRequest): LockedRequest {

@@ -1,24 +1,31 @@
 import { checkTable } from '@ambit/transaction/extension';
+import type { Dialect, KeyTable } from './dialects/key-table.js';
+import { mariadb } from './dialects/mariadb.js';
+import { postgres } from './dialects/postgres.js';
+import { sqlite } from './dialects/sqlite.js';
 
 /** The databases that keys can be in. */
-export type IdempotencyDialect = 'postgres' | 'sqlite';
+export type IdempotencyDialect = 'postgres' | 'sqlite' | 'mariadb';
 
 /** Which table, in which kind of database. */
 export interface IdempotencyTable {
   /** The SQL that the database speaks. */
   readonly dialect: IdempotencyDialect;
-  /** Default `idempotency_keys`; on PostgreSQL it may name a schema, too: `shop.idempotency_keys`. */
+  /** Default `idempotency_keys`; on PostgreSQL it may name a schema, too, and on MariaDB a database: `shop.idempotency_keys`. */
   readonly table?: string;
 }
 
-/** The table with its default name, checked: the name is part of every statement. */
-export function withDefaults({ dialect, table = 'idempotency_keys' }: IdempotencyTable): Required<IdempotencyTable> {
+const DIALECTS: Readonly<Record<IdempotencyDialect, Dialect>> = { postgres, sqlite, mariadb };
+
+/** The table, whose name is checked: it is part of every statement. */
+export function tableOf({ dialect, table = 'idempotency_keys' }: IdempotencyTable): KeyTable {
   checkTable({ dialect, table });
-  return { dialect, table };
+  return DIALECTS[dialect](table);
 }
 
 /**
- * The statements that create the table of the keys and its index, for your own migrations; `createTable()` runs the same ones.
+ * The statements that create the table of the keys and its index, for your own migrations; `createTable()` runs the same ones. On
+ * MariaDB it is one statement, for a migration outside of transactions.
  *
  * @param options - the kind of database, and the name of the table
  * @returns one text with a semicolon after each statement; `splitStatements()` divides it
@@ -32,17 +39,5 @@ export function withDefaults({ dialect, table = 'idempotency_keys' }: Idempotenc
  * ```
  */
 export function idempotencySchema(options: IdempotencyTable): string {
-  const { table } = withDefaults(options);
-  const name = table.slice(table.indexOf('.') + 1);
-  // Milliseconds since 1970, so that every database can compare them.
-  return `CREATE TABLE ${table} (
-  key text PRIMARY KEY,
-  fingerprint text NOT NULL,
-  status integer,
-  body text,
-  created_at bigint NOT NULL,
-  headers text
-);
-CREATE INDEX ${name}_by_age ON ${table} (created_at);
-`;
+  return tableOf(options).schema;
 }

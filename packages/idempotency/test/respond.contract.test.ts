@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
 import { connectionLost, Pause, WatchedPool, Happenings } from '@ambit/host-contract';
 import type { IContainer } from '@ambit/container';
@@ -54,10 +55,108 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
       });
       await pause.reached;
       const second = respond();
-      if (dialect === 'postgres') await expect(second).rejects.toMatchObject(RUNNING);
+      if (dialect !== 'sqlite') await expect(second).rejects.toMatchObject(RUNNING);
       pause.letGo();
       const { body } = await first;
-      expect(await (dialect === 'postgres' ? respond() : second)).toMatchObject({ body, replayed: true });
+      expect(await (dialect === 'sqlite' ? second : respond())).toMatchObject({ body, replayed: true });
+    });
+
+    describe('that many processes want at once', () => {
+      const PROCESSES = 8;
+      const ROUNDS = 5;
+      let crowd: Awaited<ReturnType<typeof open>>;
+      let shop: Orders;
+
+      beforeAll(async () => {
+        crowd = await open({ writers: PROCESSES });
+        shop = new Orders(crowd.pool, dialect);
+        await shop.createTables();
+      });
+      beforeEach(() => shop.clear());
+      afterAll(() => crowd.drop());
+
+      const processes = Array.from({ length: PROCESSES }, (_, process) => process);
+      /** What a request of another process gets: a new response, the first one again, or a refusal. */
+      const ask = async (key: string, place = shop.place): Promise<'new' | 'again' | 'running' | Error> => {
+        try {
+          const elsewhere = createIdempotency(shop.pool, { dialect });
+          const { replayed } = await elsewhere.respond(shop.requestScope(), shop.request(key), place);
+          return replayed ? 'again' : 'new';
+        } catch (error) {
+          return (error as { problem?: string }).problem === 'running' ? 'running' : (error as Error);
+        }
+      };
+      const askAll = (key: string, place?: typeof shop.place) => Promise.all(processes.map(() => ask(key, place)));
+
+      test('is that of one of them, and the others get it, or are refused', async () => {
+        for (let times = 0; times < ROUNDS; times++) {
+          const outcomes = await askAll(`key-${times}`);
+          expect(outcomes.filter((outcome) => outcome === 'new')).toHaveLength(1);
+          expect(outcomes.filter((outcome) => outcome !== 'again' && outcome !== 'running')).toHaveLength(1);
+        }
+        expect(await shop.stored()).toBe(ROUNDS);
+      });
+
+      test('is that of one of them after the key has expired', async () => {
+        for (let times = 0; times < ROUNDS; times++) {
+          await shop.leave({ key: `key-${times}`, fingerprint: 'of another request', status: 200, created_at: 1 });
+          const outcomes = await askAll(`key-${times}`);
+          expect(outcomes.filter((outcome) => outcome === 'new')).toHaveLength(1);
+          expect(outcomes.filter((outcome) => outcome !== 'again' && outcome !== 'running')).toHaveLength(1);
+        }
+        expect(await shop.stored()).toBe(ROUNDS);
+      });
+
+      test('is that of a later one where the work of the first ones fails', async () => {
+        for (let times = 0; times < ROUNDS; times++) {
+          let failing = true;
+          const failure = new Error('It went wrong');
+          const outcomes = await askAll(`key-${times}`, async (scope) => {
+            const placed = await shop.place(scope);
+            await new Promise(setImmediate);
+            if (failing) throw failure;
+            return placed;
+          });
+          expect(outcomes.filter((outcome) => outcome !== failure && outcome !== 'running')).toEqual([]);
+          failing = false;
+          expect(await ask(`key-${times}`)).toBe('new');
+        }
+        expect(await shop.stored()).toBe(ROUNDS);
+      });
+
+      test('is never refused for another key: not where others are stored, repeated, undone or removed', async () => {
+        const fail = async (scope: IContainer): Promise<never> => {
+          await shop.place(scope);
+          throw new Error('undone');
+        };
+        const keysOf = (process: number) => Array.from({ length: 15 }, (_, index) => `${index}-${process}`);
+        await shop.leave(
+          ...processes
+            .flatMap(keysOf)
+            .map((key) => ({ key: `old-${key}`, fingerprint: '', status: 200, created_at: 1 })),
+        );
+        const outcomes = await Promise.all(
+          processes.map(async (process) => {
+            const own: unknown[] = [];
+            for (const key of keysOf(process)) {
+              await ask(`undone-${key}`, fail);
+              own.push(await ask(key), await ask(key));
+              if (Number.parseInt(key, 10) % 5 === 2) await createIdempotency(shop.pool, { dialect }).removeExpired();
+            }
+            return own;
+          }),
+        );
+        expect(new Set(outcomes.flat().filter((_, index) => index % 2 === 0))).toEqual(new Set(['new']));
+        expect(new Set(outcomes.flat().filter((_, index) => index % 2 === 1))).toEqual(new Set(['again']));
+      });
+    });
+
+    test('belongs to its key as it was sent, to the byte', async () => {
+      const longest = `"${'\\"'.repeat(255)}"`;
+      const keys = ['a-key', 'A-key', 'a-kez', longest, '"a-key "', '"a-key  "'];
+      for (const key of keys) expect((await respond(undefined, key)).replayed).toBe(false);
+      for (const key of keys) expect((await respond(undefined, key)).replayed).toBe(true);
+      expect(await orders.stored()).toBe(keys.length);
     });
 
     test('whose transaction is retried is stored once', async () => {
@@ -88,10 +187,7 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
       // sha256 of `POST /orders\nnull`, and of `Ada\na-key`.
       const fingerprint = 'JDgKCaru7FbG9CJNN-cpZM2Qs57nToDC3I23yxGLd8E';
       for (const key of ['a-key', 'of EGibIYKCFFOli35VnMv4Up1PeQE2ha9ks8YMWJTlKuk'])
-        await orders.pool.query(
-          'INSERT INTO idempotency_keys (key, fingerprint, status, body, created_at) VALUES ($1, $2, $3, $4, $5)',
-          [key, fingerprint, 201, '{"id":"stored"}', Date.now()],
-        );
+        await orders.leave({ key, fingerprint, status: 201, body: '{"id":"stored"}', created_at: Date.now() });
       for (const caller of [undefined, 'Ada']) {
         const request = orders.request('a-key', { caller });
         const again = await orders.idempotency.respond(orders.requestScope(), request, orders.place);
@@ -176,18 +272,110 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
       });
 
       test('leaves its limit for locks as it was', async () => {
-        if (dialect !== 'postgres') return;
-        const limits = async (connection: IConnection): Promise<unknown[]> =>
-          connection.query(`SELECT current_setting('lock_timeout') AS value`);
+        if (dialect === 'sqlite') return;
+        const limit =
+          dialect === 'postgres'
+            ? {
+                set: `SET LOCAL lock_timeout = '7s'`,
+                read: `SELECT current_setting('lock_timeout') AS value`,
+                is: '7s',
+              }
+            : { set: 'SET innodb_lock_wait_timeout = 7', read: 'SELECT @@innodb_lock_wait_timeout AS value', is: 7 };
         for (let times = 0; times < 2; times++) {
           const seen = await runInTransaction(orders.requestScope(), async (scope) => {
             const connection = scope.resolve<IConnection>('IConnection');
-            await connection.query(`SET LOCAL lock_timeout = '7s'`);
+            await connection.query(limit.set);
             await respond(scope);
-            return limits(connection);
+            return connection.query(limit.read);
           });
-          expect(seen).toEqual([{ value: '7s' }]);
+          expect(seen).toEqual([{ value: limit.is }]);
         }
+      });
+
+      test('is found where it was stored after that had begun', async () => {
+        // On SQLite there is no other transaction meanwhile.
+        if (dialect === 'sqlite') return;
+        const { response, again } = await runInTransaction(orders.requestScope(), async (scope) => {
+          await scope.resolve<IConnection>('IConnection').query('SELECT id FROM orders');
+          const { body } = await orders.otherProcess.respond(orders.requestScope(), orders.request(), orders.place);
+          return { response: body, again: await respond(scope) };
+        });
+        expect(again).toMatchObject({ body: response, replayed: true });
+        expect(await orders.stored()).toBe(1);
+      });
+
+      test('is found after a retry where the server refuses to read what is newer than the transaction', async () => {
+        // From MariaDB 11.6 on it does by default.
+        if (dialect !== 'mariadb') return;
+        let attempts = 0;
+        const again = await runInTransaction(orders.requestScope(), async (scope) => {
+          attempts += 1;
+          await scope.resolve<IConnection>('IConnection').query('SET innodb_snapshot_isolation = ON');
+          if (attempts === 1) await orders.otherProcess.respond(orders.requestScope(), orders.request(), orders.place);
+          return respond(scope);
+        });
+        expect([attempts, again.replayed, await orders.stored()]).toEqual([2, true, 1]);
+      });
+
+      describe.runIf(dialect === 'mariadb')('where another transaction has locked the place', () => {
+        /** Where the row of the key is or would be. */
+        const lockedWhile = async <T>(work: (unlock: () => Promise<void>) => Promise<T>): Promise<T> => {
+          const other = await orders.pool.getConnection();
+          await other.beginTransaction({ isolation: 'serializable' });
+          await other.query("SELECT 1 FROM idempotency_keys WHERE `key` = 'a-key' FOR UPDATE");
+          try {
+            return await work(() => other.rollback());
+          } finally {
+            await other.rollback();
+            other.release();
+          }
+        };
+        const idOf = ({ body }: NewResponse<{ id: string }>): string => body.id;
+
+        test('undoes no statement that was acknowledged', async () => {
+          const acknowledged: Promise<string[]>[] = [];
+          const { body } = await lockedWhile((unlock) =>
+            runInTransaction(orders.requestScope(), async (scope) => {
+              const place = (): Promise<string> => orders.place(scope).then(idOf);
+              const follow = (message: unknown): void => {
+                const { sql } = message as { sql: string };
+                if (sql.startsWith('SAVEPOINT')) acknowledged.push(place().then(Array.of, () => []));
+                if (!sql.startsWith('ROLLBACK TO')) return;
+                acknowledged.push(place().then(Array.of));
+                void unlock();
+              };
+              subscribe('ambit:transaction:statement', follow);
+              return respond(scope).finally(() => unsubscribe('ambit:transaction:statement', follow));
+            }),
+          );
+          expect(acknowledged.length).toBeGreaterThanOrEqual(3);
+          const rows = await orders.pool.query<{ id: string }>('SELECT id FROM orders');
+          const ids = [body.id, ...(await Promise.all(acknowledged)).flat()];
+          expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+        });
+
+        test.each(['new', 'known', 'expired'])('refuses a key that is %s as one in use, and soon', async (which) => {
+          const createdAt = which === 'known' ? Date.now() : 0;
+          if (which !== 'new')
+            await orders.leave({ key: 'a-key', fingerprint: '', status: 200, created_at: createdAt });
+          const started = performance.now();
+          await lockedWhile(() => expect(respond()).rejects.toMatchObject(RUNNING));
+          expect(performance.now() - started).toBeLessThan(4000);
+        });
+      });
+
+      test('locks no place for others at a higher isolation level', async () => {
+        if (dialect !== 'mariadb') return;
+        await orders.leave({ key: 'b-key', fingerprint: '', status: 200, created_at: Date.now() });
+        await runInTransaction(
+          orders.requestScope(),
+          async (scope) => {
+            await respond(scope, 'a-key-2');
+            const beside = (key: string) => orders.otherProcess.respond(orders.app, orders.request(key), orders.place);
+            for (const key of ['a-key-1', 'a-key-3']) expect(await beside(key)).toMatchObject({ replayed: false });
+          },
+          { isolation: 'serializable' },
+        );
       });
 
       test('calls callbacks of the work for the work only, and those around it for each request', async () => {
@@ -351,21 +539,24 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
     });
 
     test('is stored in the table that is named', async () => {
-      const [{ schema } = { schema: '' }] =
-        dialect === 'postgres'
-          ? await orders.pool.query<{ schema: string }>(`SELECT current_schema() || '.' AS schema`)
-          : [];
-      const named = createIdempotency(orders.pool, { dialect, table: `${schema}shop_keys` });
+      const current = { postgres: "current_schema() || '.'", mariadb: "concat(database(), '.')", sqlite: "''" }[
+        dialect
+      ];
+      const [row] = await orders.pool.query<{ place: string }>(`SELECT ${current} AS place`);
+      const options = { dialect, table: `${row?.place}shop_keys` };
+      const named = createIdempotency(orders.pool, options);
       await named.createTable();
       for (const replayed of [false, true]) {
         const response = await named.respond(orders.requestScope(), orders.request('named'), orders.place);
         expect(response.replayed).toBe(replayed);
       }
-      expect(await orders.pool.query('SELECT key FROM shop_keys')).toEqual([{ key: 'named' }]);
+      expect(await orders.keys('shop_keys')).toEqual(['named']);
       expect(await orders.keys()).toEqual([]);
+      const expired = createIdempotency(orders.pool, { ...options, lifetimeMs: 1 });
+      await expect.poll(() => expired.removeExpired()).toBe(1);
       await expect(named.createTable()).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
-      expect(idempotencySchema({ dialect, table: 'shop_keys' })).toContain(
-        'CREATE INDEX shop_keys_by_age ON shop_keys',
+      expect(idempotencySchema({ dialect, table: 'shop_keys' })).toMatch(
+        dialect === 'mariadb' ? /KEY shop_keys_by_age \(/ : /CREATE INDEX shop_keys_by_age ON shop_keys/,
       );
     });
   });

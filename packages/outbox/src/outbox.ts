@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { type IConnection, type IDatabasePool, TransactionError } from '@ambit/transaction';
-import { checkCount, checkFunction, runScript } from '@ambit/transaction/extension';
+import { checkCount, checkFunction } from '@ambit/transaction/extension';
+import type { DeadRow, EventTable } from './dialects/event-table.js';
 import type { Deliver, RelayOptions } from './options.js';
 import { Relay } from './relay.js';
-import { outboxSchema, type OutboxTable, withDefaults } from './schema.js';
-import { type Statements, statementsFor } from './store.js';
+import { type OutboxTable, tableOf } from './schema.js';
 
 /** What happened, as `publish()` takes it. */
 export interface NewEvent {
@@ -85,17 +85,6 @@ export interface DeadLetter extends OutboxEvent {
   readonly lastError: string;
 }
 
-interface DeadRow {
-  readonly id: string;
-  readonly topic: string;
-  readonly key: string | null;
-  readonly payload: string;
-  readonly created_at: number | string;
-  readonly attempts: number | string;
-  readonly settled_at: number | string;
-  readonly last_error: string | null;
-}
-
 /**
  * A table of events that are committed with the data that they describe, and delivered afterwards. Made by `createOutbox()`.
  *
@@ -111,24 +100,23 @@ interface DeadRow {
  */
 export class Outbox {
   readonly #pool: Pick<IDatabasePool, 'getConnection' | 'query'>;
-  readonly #options: Required<OutboxTable>;
-  readonly #sql: Statements;
+  readonly #table: EventTable;
 
   /** @internal Call `createOutbox()` instead. */
   constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable) {
     this.#pool = pool;
-    this.#options = withDefaults(options);
-    this.#sql = statementsFor(this.#options);
+    this.#table = tableOf(options);
   }
 
   /**
    * Stores an event in the transaction of the connection: it is delivered after COMMIT, and never if that does not come.
    *
-   * On PostgreSQL a transaction that publishes with a key waits for others that have published with it, until they are
-   * complete; so events with one key are delivered in the order in which their transactions commit. Two transactions that
+   * On PostgreSQL and MariaDB a transaction that publishes with a key waits for others that have published with it, until they
+   * are complete; so events with one key are delivered in the order in which their transactions commit. Two transactions that
    * publish with two keys each, in different orders, can deadlock; `runInTransaction()` retries that.
    *
-   * @param connection - the `IConnection` of a transaction scope; with a pool, the event is committed by itself
+   * @param connection - the `IConnection` of a transaction scope; with a pool, the event is committed by itself. On MariaDB a key
+   *   keeps its order only with one of these two
    * @param event - its topic, its payload, and a key for what must be delivered in order
    * @returns the id of the event, by which a receiver recognizes a repetition
    * @throws `TransactionError` `AMBIT_TX_PARAMETER`: an invalid event; nothing was published
@@ -138,8 +126,7 @@ export class Outbox {
     const payload = payloadText(event);
     const id = randomUUID();
     const { topic, key } = event;
-    if (key === undefined) await connection.query(this.#sql.publishWithoutKey, [id, topic, payload]);
-    else await connection.query(this.#sql.publish, [id, topic, key, payload]);
+    await this.#table.publish(connection, { id, topic, key, payload });
     return id;
   }
 
@@ -154,7 +141,7 @@ export class Outbox {
    */
   relay(deliver: Deliver, options: RelayOptions = {}): Relay {
     checkFunction('deliver', deliver, { required: true });
-    return new Relay(this.#pool, { table: this.#options.table, sql: this.#sql }, deliver, options);
+    return new Relay(this.#pool, this.#table, deliver, options);
   }
 
   /**
@@ -167,7 +154,7 @@ export class Outbox {
    */
   async deadLetters({ limit = 100 }: { readonly limit?: number } = {}): Promise<DeadLetter[]> {
     checkCount('limit', limit, 1);
-    const rows = await this.#pool.query<DeadRow>(this.#sql.deadLetters, [limit]);
+    const rows = await this.#pool.query<DeadRow>(this.#table.sql.deadLetters, [limit]);
     return rows.map((row) => ({
       id: row.id,
       topic: row.topic,
@@ -188,22 +175,18 @@ export class Outbox {
    * @returns how many dead letters there were
    * @throws what `query()` of the pool throws
    */
-  async retry(ids: readonly string[] | 'all'): Promise<number> {
-    const rows =
-      ids === 'all'
-        ? await this.#pool.query(this.#sql.retryAll)
-        : await this.#pool.query(this.#sql.retry, [JSON.stringify(ids)]);
-    return rows.length;
+  retry(ids: readonly string[] | 'all'): Promise<number> {
+    return this.#table.retry(this.#pool, ids);
   }
 
   /**
-   * Creates the table and its indexes, in one transaction. It is made for a migration, and for tests.
+   * Creates the table and its indexes, in one transaction where the database can do that. It is made for a migration, and for tests.
    *
    * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused it, such as because the table exists
    * @throws what `getConnection()` of the pool, and BEGIN and COMMIT on its connection, throw
    */
   createTable(): Promise<void> {
-    return runScript(this.#pool, outboxSchema(this.#options));
+    return this.#table.create(this.#pool);
   }
 }
 

@@ -3,7 +3,8 @@ import { inspect } from 'node:util';
 import { type IDatabasePool, isRetryable, TransactionError } from '@ambit/transaction';
 import { report } from '@ambit/transaction/extension';
 import { backoff, type Deliver, readRelayOptions, type RelayOptions, type RelaySettings } from './options.js';
-import { type Claimed, type Released, type Statements, Store } from './store.js';
+import type { EventTable } from './dialects/event-table.js';
+import { type Claimed, type Released, Store } from './store.js';
 
 /** `{ table, event, milliseconds, lag }`, after the receiver took an event; `lag` is the milliseconds since it was published. */
 const outboxDelivered = channel('ambit:outbox:delivered');
@@ -222,15 +223,15 @@ export class Relay implements AsyncDisposable {
 
   /** @internal Call `relay()` of the outbox instead. */
   constructor(
-    pool: Pick<IDatabasePool, 'query'>,
-    { table, sql }: { readonly table: string; readonly sql: Statements },
+    pool: Pick<IDatabasePool, 'getConnection' | 'query'>,
+    table: EventTable,
     deliver: Deliver,
     options: RelayOptions,
   ) {
-    this.#table = table;
+    this.#table = table.name;
     this.#settings = readRelayOptions(options);
-    this.#store = new Store(pool, sql, this.#settings.claimMs);
-    this.#deliveries = new Deliveries(table, deliver, this.#settings, () => this.wake());
+    this.#store = new Store(pool, table, this.#settings.claimMs);
+    this.#deliveries = new Deliveries(table.name, deliver, this.#settings, () => this.wake());
   }
 
   /** Begins to deliver. Returns at once; a second call does nothing. */

@@ -192,6 +192,25 @@ describe.each(databases)('an outbox on $name', ({ dialect, missing, open }) => {
       await disposed;
     });
 
+    test('what text there is, and the message of a failure', async () => {
+      const text = `\u0000 \ud800 'quoted' "twice" \\ \n \u{1f600} \u00e9`;
+      const receiver = new Receiver(({ attempt }) => {
+        if (attempt === 1) throw new Error(text);
+      });
+      const topic = `\u{1f600} "a" 'b' \\`;
+      for (const key of ['a', 'A', '\u00e1', 'a ', '\u{1f600}'])
+        await outbox.publish(pool, { topic, key, payload: { text } });
+      startRelay(receiver.deliver, { maxAttempts: 1 });
+      await receiver.hasSeen(5);
+      await expect.poll(() => outbox.deadLetters()).toHaveLength(5);
+      const letters = await outbox.deadLetters();
+      expect(letters.map(({ key }) => key)).toEqual(['a', 'A', '\u00e1', 'a ', '\u{1f600}']);
+      const lastError = ` ? 'quoted' "twice" \\ \n \u{1f600} \u00e9`;
+      for (const letter of letters) expect(letter).toMatchObject({ topic, payload: { text }, lastError });
+      expect(await outbox.retry(['x'.repeat(300), '\u{1f600}'])).toBe(0);
+      expect(await outbox.retry('all')).toBe(5);
+    });
+
     test('what is in progress before dispose() resolves, and leaves the rest unclaimed', async () => {
       let go = (): void => undefined;
       const gate = new Promise<void>((resolve) => (go = resolve));

@@ -59,7 +59,7 @@ describe('an invalid option', () => {
   });
   test('dialect', () => {
     expect(() => createOutbox(pool, { dialect: 'mysql' as 'sqlite' })).toThrow(
-      /dialect must be 'postgres' or 'sqlite'/,
+      /dialect must be 'postgres', 'sqlite' or 'mariadb'/,
     );
   });
   test('pool', () => {
@@ -95,6 +95,14 @@ test('the schema names its indexes after the table, in the schema of the table',
   expect(statements).toHaveLength(6);
   expect(statements[0]).toMatch(/^CREATE TABLE shop\.events \(/);
   expect(statements[1]).toMatch(/^CREATE INDEX events_fresh ON shop\.events /);
+});
+
+test('on MariaDB the indexes are in the statement of their table, which the server commits by itself', () => {
+  const statements = splitStatements(outboxSchema({ dialect: 'mariadb', table: 'shop.events' }));
+  expect(statements.map((text) => text.slice(0, text.indexOf(' (')))).toEqual([
+    'CREATE TABLE IF NOT EXISTS shop.events_turns',
+    'CREATE TABLE shop.events',
+  ]);
 });
 
 test('back-off doubles up to the longest pause, and half of it is chance', () => {

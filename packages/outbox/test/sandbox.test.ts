@@ -1,5 +1,5 @@
 import { Container, Registration, singleton } from '@ambit/container';
-import { type IConnection, runInTransaction, TransactionError } from '@ambit/transaction';
+import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { type Sandbox, sandbox } from '@ambit/transaction/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createOutbox } from '../src/index.js';
@@ -12,6 +12,7 @@ describe.each(databases)('in a sandbox on $name', ({ dialect, missing, open }) =
 
     beforeEach(async () => {
       database = await open();
+      await createOutbox(database.pool, { dialect }).createTable();
       box = await sandbox(database.pool);
     });
     afterEach(async () => {
@@ -26,7 +27,6 @@ describe.each(databases)('in a sandbox on $name', ({ dialect, missing, open }) =
           .to('IDatabasePool'),
       );
       const outbox = createOutbox(box, { dialect });
-      await outbox.createTable();
       const publish = (topic: string, fail = false): Promise<void> =>
         runInTransaction(app, async (scope) => {
           await outbox.publish(scope.resolve<IConnection>('IConnection'), { topic, payload: 1 });
@@ -35,12 +35,13 @@ describe.each(databases)('in a sandbox on $name', ({ dialect, missing, open }) =
       await expect(publish('undone', true)).rejects.toThrow('wanted');
       await publish('done');
       const delivered: string[] = [];
-      const relay = outbox.relay(({ topic }) => void delivered.push(topic));
+      const relay = outbox.relay(({ topic }) => void delivered.push(topic), { keepDeliveredMs: 60_000 });
       relay.start();
       await expect.poll(() => delivered).toEqual(['done']);
       await relay.dispose();
+      expect(await box.query('SELECT topic, state FROM outbox')).toEqual([{ topic: 'done', state: 'delivered' }]);
       await box.rollback();
-      await expect(database.pool.query('SELECT * FROM outbox')).rejects.toThrow(TransactionError);
+      expect(await database.pool.query('SELECT * FROM outbox')).toEqual([]);
     });
   });
 });

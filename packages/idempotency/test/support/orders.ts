@@ -10,14 +10,13 @@ import {
   type NewResponse,
 } from '../../src/index.js';
 
-interface KeyDatabase extends Pick<DatabaseKind, 'name' | 'missing'> {
-  readonly dialect: IdempotencyDialect;
-  readonly open: () => Promise<Pick<TestDatabase, 'pool' | 'drop'>>;
+interface KeyDatabase extends Pick<DatabaseKind, 'name' | 'dialect' | 'missing'> {
+  readonly open: (options?: { readonly writers?: number }) => Promise<Pick<TestDatabase, 'pool' | 'drop'>>;
 }
 
 /** Every database that keys can be in; in memory there is one connection for all. */
 export const databases: readonly KeyDatabase[] = [
-  ...onDisk.map((kind): KeyDatabase => ({ ...kind, dialect: kind.name === 'SQLite' ? 'sqlite' : 'postgres' })),
+  ...onDisk,
   { name: 'SQLite in memory', missing: false, dialect: 'sqlite', open: openMemory },
 ];
 
@@ -46,7 +45,7 @@ export class Orders {
   }
 
   async createTables(): Promise<void> {
-    await this.pool.query('CREATE TABLE orders (id text PRIMARY KEY)');
+    await this.pool.query('CREATE TABLE orders (id varchar(36) PRIMARY KEY)');
     await this.idempotency.createTable();
   }
 
@@ -69,12 +68,21 @@ export class Orders {
     return { status: 201, body: { id } };
   };
 
+  /** Stores rows as earlier requests have left them. */
+  async leave(...rows: readonly Readonly<Record<string, string | number>>[]): Promise<void> {
+    // `key` is a reserved word of MariaDB.
+    const columns = Object.keys(rows[0] ?? {}).map((name) => (this.dialect === 'mariadb' ? `\`${name}\`` : name));
+    const literal = (value: string | number): string => (typeof value === 'string' ? `'${value}'` : String(value));
+    const values = rows.map((row) => `(${Object.values(row).map(literal).join()})`);
+    await this.pool.query(`INSERT INTO idempotency_keys (${columns.join()}) VALUES ${values.join()}`);
+  }
+
   async stored(): Promise<number> {
     return (await this.pool.query('SELECT id FROM orders')).length;
   }
 
-  async keys(): Promise<string[]> {
-    const rows = await this.pool.query<{ key: string }>('SELECT key FROM idempotency_keys ORDER BY key');
+  async keys(table = 'idempotency_keys'): Promise<string[]> {
+    const rows = await this.pool.query<{ key: string }>(`SELECT ${table}.key FROM ${table} ORDER BY 1`);
     return rows.map(({ key }) => key);
   }
 }

@@ -11,15 +11,15 @@ interface OutboxDatabase extends Pick<DatabaseKind, 'name' | 'missing'> {
 
 /** Every database that an outbox can be in; in memory there is one connection for all. */
 export const databases: readonly OutboxDatabase[] = [
-  ...onDisk.map((kind): OutboxDatabase => ({ ...kind, dialect: kind.name === 'SQLite' ? 'sqlite' : 'postgres' })),
+  ...onDisk,
   { name: 'SQLite in memory', missing: false, dialect: 'sqlite', open: openMemory },
 ];
 
-/** The one on the disk. */
-export function openDatabase(dialect: OutboxDialect, options?: { readonly writers?: number }): Promise<OpenDatabase> {
+/** The first of the dialect: of SQLite the one on the disk. */
+export function databaseOf(dialect: OutboxDialect): OutboxDatabase {
   const database = databases.find((each) => each.dialect === dialect);
   if (!database) throw new Error(`There is no ${dialect}`);
-  return database.open(options);
+  return database;
 }
 
 async function openMemory(): Promise<OpenDatabase> {

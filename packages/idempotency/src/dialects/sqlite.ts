@@ -1,0 +1,10 @@
+import type { Dialect } from './key-table.js';
+import { tableWithOnConflict, takeOver } from './on-conflict.js';
+
+export const sqlite: Dialect = (table) =>
+  tableWithOnConflict(
+    table,
+    // A transaction that writes has the whole file for itself, so nothing waits here.
+    `INSERT INTO ${table} (key, fingerprint, created_at) VALUES ($1, $2, $3)
+      ${takeOver(table)}$4 RETURNING 1 AS inserted`,
+  );

@@ -1,0 +1,14 @@
+import { type ReturningTable, tableWithReturning } from './returning.js';
+
+export const sqlite = (table: string): ReturningTable =>
+  tableWithReturning(table, {
+    position: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+    storage: '',
+    now: "CAST(unixepoch('subsec') * 1000 AS integer)",
+    elements: (parameter) => `json_each(${parameter})`,
+    objects: (parameter) => `json_each(${parameter})`,
+    greatest: 'max',
+    least: 'min',
+    skipLocked: '',
+    anyOf: (query) => `IN (${query})`,
+  });
