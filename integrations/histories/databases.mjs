@@ -29,7 +29,7 @@ const TABLES = `
 const LISTS = 'SELECT k, items FROM lists';
 const MEMBERS = 'SELECT element, k FROM members';
 const EMPTY = 'DELETE FROM members; DELETE FROM lists';
-const mysqlUrl = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306';
+const mariadbUrl = process.env['MARIADB_URL'] ?? 'mariadb://root@127.0.0.1:3306';
 
 /** @param {readonly number[]} keys */
 const insertOf = (keys) => `INSERT INTO lists (k, items) VALUES ${keys.map((key) => `(${key}, '')`).join(', ')}`;
@@ -118,7 +118,7 @@ async function openSqlite() {
 /** @returns {Promise<Database>} */
 async function openMariadb() {
   const name = `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
-  const admin = await mysql.createConnection({ uri: mysqlUrl, multipleStatements: true });
+  const admin = await mysql.createConnection({ uri: mariadbUrl, multipleStatements: true });
   await admin.query(`CREATE DATABASE ${name}; USE ${name}; ${TABLES}`);
   /** @returns {Promise<number[]>} */
   const sessions = async () => {
@@ -127,7 +127,7 @@ async function openMariadb() {
     return rows.map((/** @type {{ id: number }} */ { id }) => id);
   };
   return {
-    address: `${mysqlUrl}/${name}`,
+    address: `${mariadbUrl}/${name}`,
     reset: async (keys) => void (await admin.query(`${EMPTY}; ${insertOf(keys)}`)),
     readAll: async () => {
       const [[lists, members]] = /** @type {any} */ (await admin.query(`${LISTS}; ${MEMBERS}`));

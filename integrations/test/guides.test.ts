@@ -30,6 +30,7 @@ describe.each(examples)('$page, line $line', ({ line, code, prints }) => {
       noEmit: false,
       declaration: false,
       declarationMap: false,
+      allowImportingTsExtensions: false,
       sourceMap: false,
       inlineSources: false,
     };

@@ -135,7 +135,7 @@ describe('MikroORM on the connection of a transaction', () => {
   });
 
   it('connects in its first transaction without a connection of its own', async () => {
-    const single = createPostgresPool({ connectionString: app.address, max: 1, acquireTimeoutMs: 500 });
+    const single = createPostgresPool({ connectionString: app.address, max: 1, acquireTimeoutMs: 5000 });
     const lazy = new MikroORM({
       driver: PostgreSqlDriver,
       dbName: 'no such database',

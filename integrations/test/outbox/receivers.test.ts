@@ -4,21 +4,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type IDatabasePool } from '@ambit/transaction';
 import { createOutbox, type Deliver, type OutboxEvent } from '@ambit/outbox';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { DBOS, DBOSClient } from '@dbos-inc/dbos-sdk';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
-import { connect as connectNats } from '@nats-io/transport-node';
-import { connect as connectRabbit } from 'amqplib';
-import { Redis } from 'ioredis';
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import type { Redis } from 'ioredis';
+import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { openDbosPool, toDbos } from './dbos.js';
 import { eventServer } from './http-receiver.js';
 import { toHttp } from './http-sender.js';
 import { toInngest } from './inngest.js';
-import { toJetStream } from './jetstream.js';
-import { toRabbitMq } from './rabbitmq.js';
-import { toRedisStream } from './redis-streams.js';
+import { createStream, openNats, toJetStream } from './jetstream.js';
+import { declareQueue, openRabbitMq, toRabbitMq } from './rabbitmq.js';
+import { openRedis, toRedisStream } from './redis-streams.js';
 import { toRestate } from './restate.js';
 
 const KEY = Buffer.from('a key of 32 bytes, for the tests');
@@ -61,13 +62,12 @@ function signed(id: string, body: string, { at = Date.now(), key = KEY } = {}): 
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
 
-async function rabbitMq(): Promise<Receiver & { unbind: () => Promise<unknown> }> {
-  const [exchange, queue] = [name(), name()];
-  const connection = await connectRabbit('amqp://guest:guest@127.0.0.1');
+async function rabbitMq(): Promise<Receiver & { channel: ConfirmChannel; opened: ChannelModel[]; queue: string }> {
+  const queue = name();
+  const url = 'amqp://guest:guest@127.0.0.1';
+  const connection = await openRabbitMq(url);
   const channel = await connection.createConfirmChannel();
-  await channel.assertExchange(exchange, 'topic');
-  await channel.assertQueue(queue);
-  await channel.bindQueue(queue, exchange, '#');
+  await declareQueue(channel, queue, queue, '#');
   const seen = new Map<unknown, unknown>();
   await channel.consume(queue, (message) => {
     if (!message) return;
@@ -76,23 +76,25 @@ async function rabbitMq(): Promise<Receiver & { unbind: () => Promise<unknown> }
       seen.set(message.properties.messageId, JSON.parse(message.content.toString()));
     channel.ack(message);
   });
+  const opened: ChannelModel[] = [];
+  const open = async (): Promise<ChannelModel> => {
+    const one = await openRabbitMq(url);
+    opened.push(one);
+    return one;
+  };
   onTestFinished(async () => {
     await channel.deleteQueue(queue);
-    await channel.deleteExchange(exchange);
-    await connection.close();
+    await channel.deleteExchange(queue);
+    for (const one of [connection, ...opened]) await one.close().catch(() => undefined);
   });
-  return {
-    deliver: toRabbitMq(channel, exchange),
-    effects: () => [...seen.values()],
-    unbind: () => channel.unbindQueue(queue, exchange, '#'),
-  };
+  return { deliver: toRabbitMq(open, queue), effects: () => [...seen.values()], channel, opened, queue };
 }
 
 async function jetStream(): Promise<Receiver> {
   const stream = name();
-  const connection = await connectNats({ servers: '127.0.0.1' });
+  const connection = await openNats('127.0.0.1');
+  await createStream(connection, stream);
   const manager = await jetstreamManager(connection);
-  await manager.streams.add({ name: stream, subjects: [`${stream}.>`], duplicate_window: 3600 * 1e9 });
   onTestFinished(async () => {
     await manager.streams.delete(stream);
     await connection.close();
@@ -109,20 +111,53 @@ async function jetStream(): Promise<Receiver> {
   };
 }
 
-async function redisStream(): Promise<Receiver> {
+async function redisStream(replicas = 0): Promise<Receiver & { redis: Redis; stream: string }> {
   const stream = name();
-  const redis = new Redis();
+  const redis = openRedis('redis://127.0.0.1');
   onTestFinished(async () => {
     await redis.del(`{${stream}}`, ...(await redis.keys(`{${stream}}:*`)));
     redis.disconnect();
   });
   return {
-    deliver: toRedisStream(redis, stream),
+    deliver: toRedisStream(redis, stream, replicas),
     effects: async () => {
       const entries = await redis.xrange(`{${stream}}`, '-', '+');
       return entries.map(([, fields]) => JSON.parse(fields[5] ?? 'null') as unknown);
     },
+    redis,
+    stream: `{${stream}}`,
   };
+}
+
+/** A workflow that runs once for each event, and one at a time for each key. */
+async function dbos(): Promise<Receiver> {
+  const database = {
+    systemDatabaseUrl: process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test',
+    systemDatabaseSchemaName: name().replaceAll('-', '_'),
+  };
+  const ran: unknown[] = [];
+  const ship = (payload: unknown) => Promise.resolve(void ran.push(payload));
+  DBOS.setConfig({ name: 'shop', ...database, logLevel: 'error' });
+  DBOS.registerWorkflow(ship, { name: 'ship' });
+  await DBOS.launch();
+  await DBOS.registerQueue('orders', { minPollingIntervalMs: 50, partitionConcurrency: 1 });
+  const systemDatabasePool = openDbosPool(database.systemDatabaseUrl);
+  const client = await DBOSClient.create({ ...database, systemDatabasePool, applicationName: 'shop' });
+  onTestFinished(async () => {
+    await DBOS.shutdown();
+    await client.destroy();
+    await systemDatabasePool.end();
+    const admin = new Client({ connectionString: database.systemDatabaseUrl });
+    await admin.connect();
+    await admin.query(`DROP SCHEMA ${database.systemDatabaseSchemaName} CASCADE`);
+    await admin.end();
+  });
+  const workflowOf = ({ key }: OutboxEvent) => ({
+    queueName: 'orders',
+    workflowName: 'ship',
+    queuePartitionKey: key ?? '',
+  });
+  return { deliver: toDbos(client, workflowOf), effects: () => ran };
 }
 
 /** The receiving end of a documented protocol, which starts nothing for an id that it knows. `integrations/restate.mjs` runs the real Restate. */
@@ -164,6 +199,7 @@ describe.each([
   ['RabbitMQ', rabbitMq],
   ['NATS JetStream', jetStream],
   ['a Redis stream', redisStream],
+  ['DBOS', dbos],
   ['Restate', restate],
   ['Inngest', inngest],
 ] as const)('%s', (_, open: () => Promise<Receiver>) => {
@@ -181,7 +217,7 @@ describe.each([
     const relay = outbox.relay(losing, { pollMs: 10, backoffMs: 10 });
     relay.start();
     await expect.poll(() => arrived.length, { timeout: 10_000 }).toBe(6);
-    await expect.poll(effects).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+    await expect.poll(effects, { timeout: 10_000 }).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
     await relay.dispose();
   });
 });
@@ -200,19 +236,63 @@ test('the HTTP receiver refuses what is unsigned, signed with another key, chang
   expect(await effects()).toEqual([1]);
 });
 
+const event = (id: string): OutboxEvent => ({
+  id,
+  topic: 't',
+  key: undefined,
+  payload: id,
+  createdAt: new Date(),
+  attempt: 1,
+});
+const { signal } = new AbortController();
+
 test('a message that no queue of RabbitMQ takes is not delivered', async () => {
-  const { deliver, unbind } = await rabbitMq();
-  await unbind();
-  const event: OutboxEvent = { id: '1', topic: 't', key: undefined, payload: 1, createdAt: new Date(), attempt: 1 };
-  await expect(deliver(event, new AbortController().signal)).rejects.toThrow('No queue is bound for t');
-  await pause(0);
+  const { deliver, channel, queue } = await rabbitMq();
+  await channel.unbindQueue(queue, queue, '#');
+  await expect(deliver(event('1'), signal)).rejects.toThrow('No queue is bound for t');
+});
+
+test('neither of two attempts at once is, where no queue of RabbitMQ takes the message', async () => {
+  const { deliver, channel, queue } = await rabbitMq();
+  await channel.unbindQueue(queue, queue, '#');
+  const attempts = await Promise.allSettled([deliver(event('1'), signal), deliver(event('1'), signal)]);
+  expect(attempts.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+});
+
+test('another channel of RabbitMQ is opened after one that was closed', async () => {
+  const { deliver, opened, effects, channel, queue } = await rabbitMq();
+  await deliver(event('1'), signal);
+  await opened[0]?.close();
+  await deliver(event('2'), signal);
+  // Closed by an error of the channel alone.
+  await channel.deleteExchange(queue);
+  await expect(deliver(event('lost'), signal)).rejects.toThrow('channel closed');
+  await declareQueue(channel, queue, queue, '#');
+  await deliver(event('3'), signal);
+  await expect.poll(effects).toEqual(['1', '2', '3']);
+  expect(opened).toHaveLength(3);
+});
+
+test('an entry that a Redis stream refuses is not taken for known', async () => {
+  const { deliver, effects, redis, stream } = await redisStream();
+  await redis.set(stream, 'not a stream');
+  await expect(deliver(event('1'), signal)).rejects.toThrow('WRONGTYPE');
+  await redis.del(stream);
+  await deliver(event('1'), signal);
+  expect(await effects()).toEqual(['1']);
+});
+
+test('an entry that too few replicas of Redis have is not delivered, however often it is sent', async () => {
+  const { deliver, effects } = await redisStream(1);
+  await expect(deliver(event('1'), signal)).rejects.toThrow('0 replicas have the event, not 1');
+  await expect(deliver(event('1'), signal)).rejects.toThrow('0 replicas have the event, not 1');
+  expect(await effects()).toEqual(['1']);
 });
 
 test('an event that the HTTP receiver refuses is not delivered', async () => {
   const { url, effects } = await http();
-  const event: OutboxEvent = { id: '1', topic: 't', key: undefined, payload: 1, createdAt: new Date(), attempt: 1 };
   const deliver = toHttp(url, Buffer.from('another key'), 'tests');
-  await expect(deliver(event, new AbortController().signal)).rejects.toThrow('The receiver responded with 401');
+  await expect(deliver(event('1'), signal)).rejects.toThrow('The receiver responded with 401');
   expect(await effects()).toEqual([]);
 });
 

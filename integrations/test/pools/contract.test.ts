@@ -13,7 +13,7 @@ import postgres from 'postgres';
 import { afterAll } from 'vitest';
 import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
-import { inFolder, mysqlUrl, newName, openSchema, testDatabase } from './databases.js';
+import { inFolder, mariadbUrl, newName, openSchema, testDatabase } from './databases.js';
 
 // It has no types of its own.
 const BetterSqlite3Database = createRequire(import.meta.url)('better-sqlite3-13') as new (
@@ -25,9 +25,13 @@ let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
 afterAll(async () => (await started)?.close());
 
-const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 'terminates' | 'hasOneConnection'>[] = [
+const pools: readonly Pick<
+  ContractDatabase,
+  'name' | 'open' | 'beginWaits' | 'terminates' | 'hasSeveralWriters' | 'hasOneConnection'
+>[] = [
   {
     name: 'pg',
+    hasSeveralWriters: true,
     terminates: true,
     open: async () => {
       const { url, drop } = await openSchema();
@@ -36,6 +40,7 @@ const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 't
   },
   {
     name: 'postgres-js',
+    hasSeveralWriters: true,
     terminates: true,
     open: async () => {
       const { url, schema, drop } = await openSchema();
@@ -61,11 +66,12 @@ const pools: readonly Pick<ContractDatabase, 'name' | 'open' | 'beginWaits' | 't
   },
   {
     name: 'mysql2',
+    hasSeveralWriters: true,
     open: async () => {
       const name = newName();
-      const admin = await mysql.createConnection(mysqlUrl);
+      const admin = await mysql.createConnection(mariadbUrl);
       await admin.query(`CREATE DATABASE ${name}`);
-      const uri = `${mysqlUrl}/${name}`;
+      const uri = `${mariadbUrl}/${name}`;
       return testDatabase(
         ({ max, ...options }) => {
           const pool = mysql.createPool({ uri, connectionLimit: max });

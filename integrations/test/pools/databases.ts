@@ -28,7 +28,7 @@ export function testDatabase(
 }
 
 export const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
-export const mysqlUrl = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306';
+export const mariadbUrl = process.env['MARIADB_URL'] ?? 'mariadb://root@127.0.0.1:3306';
 
 export const newName = (): string => `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
 

@@ -18,7 +18,7 @@ import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { inFolder, mysqlUrl, newName, openSchema, postgresUrl } from './databases.js';
+import { inFolder, mariadbUrl, newName, openSchema, postgresUrl } from './databases.js';
 
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
 const FIELDS = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
@@ -226,7 +226,7 @@ describe('the end of a pool over postgres.js', () => {
 
 describe('a pool over mysql2', () => {
   it('refuses a pool that takes callbacks, and says which it needs', () => {
-    const withCallbacks = createPool(mysqlUrl);
+    const withCallbacks = createPool(mariadbUrl);
     expect(() => fromMysql2Pool(withCallbacks as never)).toThrow(/mysql2\/promise.*pass pool\.promise\(\)/);
     withCallbacks.end();
   });
@@ -234,10 +234,10 @@ describe('a pool over mysql2', () => {
   const name = newName();
   let pool: DatabasePool;
   beforeEach(async () => {
-    const admin = await mysql.createConnection(mysqlUrl);
+    const admin = await mysql.createConnection(mariadbUrl);
     await admin.query(`CREATE DATABASE ${name}`);
     await admin.end();
-    pool = fromMysql2Pool(mysql.createPool(`${mysqlUrl}/${name}`), { max: 1 });
+    pool = fromMysql2Pool(mysql.createPool(`${mariadbUrl}/${name}`), { max: 1 });
     await pool.query('CREATE TABLE notes (id INTEGER, body TEXT)');
   });
   afterEach(async () => {
@@ -313,7 +313,7 @@ describe('a pool over mysql2', () => {
       ['read committed', 2],
       ['repeatable read', 1],
     ] as const) {
-      const other = await mysql.createConnection(`${mysqlUrl}/${name}`);
+      const other = await mysql.createConnection(`${mariadbUrl}/${name}`);
       await other.query("DELETE FROM notes WHERE body = 'b'");
       await connection.beginTransaction({ isolation });
       await connection.query('SELECT * FROM notes');
@@ -331,7 +331,7 @@ describe('a pool over mysql2', () => {
     ['serializable', 'keeps the locks of what it has read', 'ER_LOCK_WAIT_TIMEOUT'],
   ] as const)('at %s, after the rollback of a savepoint that came first, %s', async (isolation, _what, written) => {
     const connection = await pool.getConnection();
-    const other = await mysql.createConnection(`${mysqlUrl}/${name}`);
+    const other = await mysql.createConnection(`${mariadbUrl}/${name}`);
     await other.query('SET innodb_lock_wait_timeout = 1');
     await connection.beginTransaction({ isolation });
     await connection.query('SAVEPOINT first');

@@ -1,0 +1,144 @@
+// @ts-check
+// Events of an outbox in brokers, while relays, brokers and lines fail: every committed event arrives, in the order of its key. Then the
+// settings of the brokers: with those of the guide nothing that was acknowledged is lost, with others something is.
+//
+//   node integrations/relays.mjs                            each broker, 60 s on each database, and all settings
+//   node integrations/relays.mjs --short --only RabbitMQ    as the tests run it
+//   node integrations/relays.mjs --settings                 only the settings
+//   node integrations/relays.mjs --seconds 300 --write      longer; writes the tables of docs/guides/outbox.md
+//
+// A power failure is tried on a file system of its own, which needs root; it is left out otherwise, and in a short run.
+import { parseArgs } from 'node:util';
+import { canCutPower } from '../service/chaos/support/own-disk.mjs';
+import { ensureInstalled } from '../service/chaos/support/program.mjs';
+import { report, say, table } from '../service/chaos/support/report.mjs';
+import { play } from './relays/round.mjs';
+import { TARGETS } from './relays/targets.mjs';
+
+/**
+ * @typedef {import('./relays/harms.mjs').Harm} Harm
+ * @typedef {import('./relays/targets.mjs').Failure} Failure
+ * @typedef {import('./relays/targets.mjs').Target} Target
+ * @typedef {import('./relays/targets.mjs').Variant} Variant
+ */
+
+const MOST_ROUNDS = 5;
+const TRY = /** @type {const} */ ({ database: 'postgres', seconds: 4 });
+const PAGE = 'docs/guides/outbox.md';
+const KINDS = ['lost', 'out of order', 'never committed', 'dead', 'left behind', 'process'];
+/** @type {Record<Failure, string>} */
+const FAILURES = {
+  'broker killed': '`kill -9`',
+  'power failed': 'power failure',
+  'broker full': 'no room',
+  'no queue bound': 'no queue, or trimmed',
+};
+/** @type {readonly Harm[]} */
+const HARMS = [
+  'relay killed',
+  'relay stopped past its claim',
+  'relay shut down',
+  'broker killed',
+  'broker paused',
+  'lines cut',
+];
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    database: { type: 'string', default: '' },
+    seconds: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    settings: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+  },
+});
+const seconds = Number(options.seconds ?? (options.short ? 5 : 60));
+const databases = /** @type {const} */ (['postgres', 'sqlite', 'mariadb']).filter((name) =>
+  name.includes(options.database),
+);
+const targets = Object.entries(TARGETS).filter(([name]) => name.includes(options.only));
+const cutsPower = !options.short && ensureInstalled('xfs_io', ['xfsprogs']) && canCutPower();
+/** @type {string[]} */
+const wrong = [];
+// The servers of this program exit with it.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
+/** @type {{ title: string, counts: Record<string, number> }[]} */
+const columns = [];
+for (const [name, target] of options.settings ? [] : targets)
+  for (const database of databases) columns.push(await harmed(name, target, database));
+const measures = [...new Set(columns.flatMap(({ counts }) => Object.keys(counts)))];
+if (columns.length > 0)
+  report(
+    'relays',
+    table(
+      ['', ...columns.map(({ title }) => title)],
+      measures.map((measure) => [measure, ...columns.map(({ counts }) => counts[measure] ?? '')]),
+    ),
+    wrong,
+    options.write,
+    PAGE,
+  );
+
+/** @type {string[][]} */
+const rows = [];
+for (const [name, { variants }] of targets)
+  for (const variant of variants) if (!options.short || variant.short) rows.push(await tried(name, variant));
+report('settings', table(['', ...Object.values(FAILURES)], rows), wrong, options.write, PAGE);
+
+/**
+ * @param {string} target
+ * @param {Target} settings
+ * @param {import('@ambit/outbox').OutboxDialect} database
+ */
+async function harmed(target, { variants: [{ settings, under }] }, database) {
+  const title = `${target}, ${database}`;
+  const harms = [...HARMS];
+  if (under['broker full']) harms.push('broker full');
+  if (cutsPower) harms.push('power failed');
+  const maxAttempts = options.short ? 60 : 120;
+  const { counts, findings } = await play({ target, settings, database, seconds, harms, poison: true, maxAttempts });
+  wrong.push(...findings.reported.map((line) => `${title}: ${line}`));
+  const all = { ...counts, ...Object.fromEntries(KINDS.map((kind) => [`**${kind}**`, findings.count(kind)])) };
+  say(`${title}: ${JSON.stringify(all)}`);
+  return { title, counts: all };
+}
+
+/**
+ * @param {string} target
+ * @param {Variant} variant
+ */
+async function tried(target, { title, settings, under }) {
+  const cells = [];
+  for (const failure of /** @type {Failure[]} */ (Object.keys(FAILURES))) {
+    const expected = under[failure];
+    /** @type {string[]} */
+    let reported = [];
+    const isPossible = failure !== 'power failed' || cutsPower;
+    if (!expected || !isPossible) {
+      cells.push('');
+      continue;
+    }
+    let [lost, committed] = [0, 0];
+    // What is lost depends on the moment, so it may take several.
+    for (let round = 0; round < (expected === 'loses' ? MOST_ROUNDS : 1) && lost === 0; round += 1) {
+      const { counts, findings } = await play({ target, settings, ...tryOf(failure) });
+      lost += findings.count('lost');
+      committed += counts['events committed'] ?? 0;
+      reported = findings.reported;
+    }
+    say(`${target}, ${title}, ${failure}: ${lost} of ${committed} lost`);
+    if (lost > 0 && expected === 'keeps') wrong.push(`${target}, ${title}, ${failure}: ${reported.join(', ')}`);
+    if (lost === 0 && expected === 'loses') wrong.push(`${target}, ${title}, ${failure}: nothing was lost`);
+    cells.push(`${lost} of ${committed}`);
+  }
+  return [`${target}: ${title}`, ...cells];
+}
+
+/** @param {Failure} failure */
+function tryOf(failure) {
+  // Nothing is done to the broker: it says of an event that no queue takes whether it has it.
+  if (failure === 'no queue bound') return { ...TRY, harms: [], poison: true, maxAttempts: 5 };
+  return { ...TRY, harms: [failure], poison: false, maxAttempts: 200 };
+}
