@@ -1,23 +1,27 @@
-/** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?q=status:500`. */
+/** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?at=1x3f9z`. */
 export interface Address {
   readonly view: string;
   /** The id of the item that is open in the view. */
   readonly item?: string | undefined;
   /** The filter. */
-  readonly q?: string;
+  readonly q?: string | undefined;
+  /** The id of the trouble whose step is to be shown. */
+  readonly at?: string | undefined;
 }
 
 export function parseAddress(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   const [view = '', item] = path.split('/');
-  const q = new URLSearchParams(query).get('q');
-  return { view, ...(item && { item }), ...(q && { q }) };
+  const parameters = new URLSearchParams(query);
+  const [q, at] = [parameters.get('q'), parameters.get('at')];
+  return { view, ...(item && { item }), ...(q && { q }), ...(at && { at }) };
 }
 
-export function formatAddress({ view, item, q }: Address): string {
+export function formatAddress({ view, item, q, at }: Address): string {
   // Not the id of the panel alone: the browser would take that for a place to begin to read.
   const path = item ? `#/${view}/${item}` : `#/${view}`;
-  return q ? `${path}?${new URLSearchParams({ q })}` : path;
+  const query = new URLSearchParams({ ...(q && { q }), ...(at && { at }) }).toString();
+  return query === '' ? path : `${path}?${query}`;
 }
 
 /** Requests of all recordings have names of their own: `<boot>-<id>`. */

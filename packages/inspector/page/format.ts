@@ -14,13 +14,8 @@ export function age(milliseconds: number): string {
   return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(0)} h`;
 }
 
-export function count(number: number): string {
-  return number.toLocaleString('en');
-}
-
-export function clock(since1970: number): string {
-  return new Date(since1970).toLocaleTimeString('en-GB');
-}
+export const count = (number: number): string => number.toLocaleString('en');
+export const clock = (since1970: number): string => new Date(since1970).toLocaleTimeString('en-GB');
 
 /** The last part of `application > request`. */
 export function lastOf(box: string): string {
@@ -61,4 +56,11 @@ export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
     else groups.set(key, [item]);
   }
   return groups;
+}
+
+/** A word about a request or one of its parts. */
+export interface Mark {
+  readonly text: string;
+  readonly mood: '' | 'bad' | 'good' | 'warn';
+  readonly title?: string;
 }

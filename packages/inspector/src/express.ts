@@ -24,11 +24,9 @@ export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
   const inspected = new Inspector(options);
   if (!inspected.enabled) return (_req, _res, next) => next();
   return (req, res, next) => {
-    if (inspected.owns(req)) inspected.handle(req, res);
-    else if (inspected.watching) inspected.follow({ raw: req, route: () => routeOf(req) }, res, next);
-    else {
-      shareShapes(req, res);
-      next();
-    }
+    if (inspected.owns(req)) return inspected.handle(req, res);
+    shareShapes(req, res);
+    if (inspected.watching) inspected.follow({ raw: req, route: () => routeOf(req) }, res, next);
+    else next();
   };
 }

@@ -42,6 +42,10 @@ function register(server: FastifyInstance, options: InspectorOptions): void {
       inspected.follow({ raw: request.raw, route }, reply.raw, done);
     } else done();
   });
+  server.addHook('onError', (_request, _reply, error, done) => {
+    inspected.failed(error);
+    done();
+  });
   server.addHook('preClose', (done) => {
     inspected.close();
     done();

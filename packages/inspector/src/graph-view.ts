@@ -1,22 +1,28 @@
 import { type Container, ContainerError, type Key } from '@ambit/container';
 import { explain, graph, type GraphNode, type ScopeDeclaration, verify } from '@ambit/container/tools';
 import { boxOf, label, lineageOf, nameOf } from './names.js';
-import type { GraphBox, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
+import type { Sign } from './signs.js';
+import type { GraphBox, GraphNote, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
+
+type DefinitionsOf = (functions: readonly (object | undefined)[]) => (string | undefined)[];
 
 /** The dependency graph of the application, and the problems that `verify()` finds in it, as plain data. */
 export class Drawing {
   readonly #container: Container;
   readonly #scopes: readonly ScopeDeclaration[];
+  /** Says where classes and factories are defined, where the runtime knows. */
+  readonly #definitionsOf: DefinitionsOf;
   #nodes: readonly GraphNode[] = [];
 
-  constructor(container: Container, scopes: readonly ScopeDeclaration[]) {
+  constructor(container: Container, scopes: readonly ScopeDeclaration[], definitionsOf: DefinitionsOf = () => []) {
     this.#container = container;
     this.#scopes = scopes;
+    this.#definitionsOf = definitionsOf;
   }
 
   /** Read again each time: registrations may have been added. */
   view(): GraphView {
-    const { nodes, edges } = graph(this.#container, ...this.#scopes);
+    const { nodes, edges, absent } = graph(this.#container, ...this.#scopes);
     this.#nodes = nodes;
     const drawn = nodes.map(({ id, key, kind, singleton, scope, feature }): ServiceNode => ({
       id,
@@ -26,30 +32,61 @@ export class Drawing {
       box: boxOf(scope),
       ...(feature !== undefined && { feature }),
     }));
-    const found = this.#problems();
-    const wrong = new Set(found.flatMap(({ path }) => path.slice(1).map((key, i) => `${path[i]} ${key}`)));
-    const keys = new Map(drawn.map(({ id, key }) => [id, key]));
+    const problems = this.#problems().map(({ code, message, key, path, box }): GraphProblem => {
+      const about = drawn.filter((node) => node.key === key);
+      const missing = about.filter(({ kind }) => kind === 'missing');
+      const who = drawn.filter((node) => node.key !== key && node.key === path.at(-2));
+      const ids = [...(missing.length > 0 ? missing : about), ...who].map(({ id }) => id);
+      const way = wayAlong(path, box, drawn, edges);
+      const used = drawn.find(({ id }) => id === way.at(-1));
+      const isUnused = (node: ServiceNode): boolean =>
+        code === 'AMBIT_SPLIT_KEY' && node.key === used?.key && node.box.startsWith(`${used.box} > `);
+      return { code, message, nodes: ids, path: way, unused: drawn.filter(isUnused).map(({ id }) => id) };
+    });
+    const wrong = new Set(problems.flatMap(({ path }) => path.slice(1).map((id, i) => `${path[i]} ${id}`)));
     return {
       boxes: this.#boxes(),
       nodes: drawn,
-      edges: edges.map((edge): ServiceEdge => ({
-        ...edge,
-        problem: wrong.has(`${keys.get(edge.from)} ${keys.get(edge.to)}`),
-      })),
-      problems: found.map(({ code, message, key, path }): GraphProblem => {
-        const about = drawn.filter((node) => node.key === key);
-        const missing = about.filter(({ kind }) => kind === 'missing');
-        const who = drawn.filter((node) => node.key !== key && node.key === path.at(-2));
-        return { code, message, nodes: [...(missing.length > 0 ? missing : about), ...who].map(({ id }) => id) };
+      edges: edges.map((edge): ServiceEdge => ({ ...edge, problem: wrong.has(`${edge.from} ${edge.to}`) })),
+      problems,
+      notes: absent.map(({ from, key, similar }): GraphNote => {
+        const spelling = similar === undefined ? 'a spelling?' : `a spelling of '${label(similar)}'?`;
+        const what = `'${label(key)}' is optional, and registered nowhere: ${spelling}`;
+        return { key: label(key), message: `${drawn.find(({ id }) => id === from)?.key}: ${what}`, nodes: [from] };
       }),
     };
   }
 
+  /** Its problems, with the line of the class or factory that has to change. */
+  signs(): Sign[] {
+    const { problems } = this.view();
+    const makers = problems.map(({ nodes }) => nodes.map((id) => this.#node(id)?.madeBy).findLast(Boolean));
+    const places = this.#definitionsOf(makers);
+    return problems.map(({ code, message }, i) => {
+      const [what = '', ...lines] = message.split('\n');
+      const hint = lines.map((line) => /^ *hint +(.*)$/.exec(line)?.[1]).find(Boolean);
+      return { kind: 'graph', cause: what, error: code, where: places[i], about: what, fix: hint };
+    });
+  }
+
+  /** The line where the class or factory of this node is defined. */
+  definition(id: string): string | undefined {
+    const node = this.#node(id);
+    return node?.madeBy && this.#definitionsOf([node.madeBy])[0];
+  }
+
   /** The text of `explain()` for the key of this node, in a scope like the one that owns it. */
   explain(id: string): string | undefined {
+    const node = this.#node(id);
+    const notes = this.view().notes?.filter(({ key, nodes }) => key === id || (node && nodes.includes(node.id))) ?? [];
+    const explanation = node && this.#inScopeLike(node.scope, (scope) => String(explain(scope, node.key)));
+    return [explanation, ...notes.map(({ message }) => message)].filter(Boolean).join('\n') || undefined;
+  }
+
+  /** By its id, or by its key. */
+  #node(id: string): GraphNode | undefined {
     if (this.#nodes.length === 0) this.view();
-    const node = this.#nodes.find((one) => one.id === id);
-    return node && this.#inScopeLike(node.scope, (scope) => String(explain(scope, node.key)));
+    return this.#nodes.find((one) => one.id === id) ?? this.#nodes.find(({ key }) => label(key) === id);
   }
 
   #boxes(): GraphBox[] {
@@ -75,17 +112,18 @@ export class Drawing {
     return [...boxes.values()];
   }
 
-  #problems(): { code: string; message: string; key: string | undefined; path: readonly string[] }[] {
+  #problems(): { code: string; message: string; key: string | undefined; path: readonly string[]; box: string }[] {
     try {
       verify(this.#container, ...this.#scopes);
       return [];
     } catch (error) {
       if (!(error instanceof ContainerError)) throw error;
-      return error.problems.map(({ code, message, key, path }) => ({
+      return error.problems.map(({ code, message, key, path, tags }) => ({
         code,
         message,
         key: key === undefined ? undefined : label(key),
         path: path.map(label),
+        box: boxOf(tags),
       }));
     }
   }
@@ -108,4 +146,25 @@ export class Drawing {
       for (const one of opened) void one.dispose();
     }
   }
+}
+
+/** The nodes with these keys, one after the other along the arrows; the first one in the box, if there are several. */
+function wayAlong(
+  [first, ...rest]: readonly string[],
+  box: string,
+  nodes: readonly ServiceNode[],
+  edges: readonly { readonly from: string; readonly to: string }[],
+): string[] {
+  const keys = new Map(nodes.map(({ id, key }) => [id, key]));
+  const follow = (id: string, [next, ...later]: readonly string[]): string[] | undefined => {
+    if (next === undefined) return [id];
+    for (const { from, to } of edges) {
+      const way = from === id && keys.get(to) === next ? follow(to, later) : undefined;
+      if (way) return [id, ...way];
+    }
+    return undefined;
+  };
+  const begins = nodes.filter(({ key }) => key === first);
+  const inBox = begins.filter((node) => node.box === box);
+  return [...inBox, ...begins].map(({ id }) => follow(id, rest)).find(Boolean) ?? [];
 }

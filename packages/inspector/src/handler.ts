@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { AccessControl } from './access.js';
 import type { Drawing } from './graph-view.js';
+import type { Mcp } from './mcp.js';
 import type { RequestDetails } from './wire.js';
 
 const TYPES: Record<string, string> = {
@@ -59,12 +60,13 @@ export interface HandlerParts {
   readonly token: string | undefined;
   readonly links: Readonly<Record<string, string>>;
   readonly pages: OpenPages;
-  readonly drawing: Drawing;
+  readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
+  readonly mcp: Mcp;
   /** The data of each view, by the name of its address. */
   readonly data: Readonly<Record<string, () => unknown>>;
   readonly details: (id: number) => RequestDetails | undefined;
-  /** Runs the work without recording the scopes that it opens. */
-  readonly unrecorded: <T>(work: () => T) => T;
+  /** Changes how many requests without trouble are listed per second. */
+  readonly sample: (perSecond: number) => void;
 }
 
 const HEADERS = {
@@ -79,7 +81,11 @@ const REFUSED =
   'The inspector responds to clients on this machine only: open it as localhost, without a proxy in between. To open it from elsewhere, set the option `token`.';
 /** Without the message of the error: it may come from a predicate of the application, and contain values. */
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
+const TOKEN_REQUIRED = 'Send the token: Authorization: Bearer <token>';
 const LONGEST_FORM = 4096;
+/** Without trouble, so many requests per second may be listed on demand. */
+const MOST_SAMPLES = 1000;
+const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
@@ -110,15 +116,30 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (access === 'refused') return sendText(response, 403, REFUSED);
     if (typeof access === 'object') return tooMany(response, access.retryAfter);
     if (name === '/login' && request.method === 'POST') return login(request, response);
+    if (name === '/mcp') {
+      if (access === 'token required') return tokenRequired(response);
+      return parts.mcp.handle(request, response, await bodyOf(request, LONGEST_MESSAGE));
+    }
+    if (name === '/samples' && request.method === 'POST') {
+      if (access === 'token required') return sendText(response, 401, TOKEN_REQUIRED);
+      return sample(response, Number(await bodyOf(request, LONGEST_FORM)));
+    }
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
     if (name.startsWith('/assets/')) return file(request, response, name.slice('/assets/'.length));
     if (name === '') return redirect(response, `${parts.path}/`);
     if (access === 'token required') {
       if (name === '/') return file(request, response, 'login.html', 401);
-      return sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
+      return tokenRequired(response);
     }
     return show(name, url.searchParams, request, response);
+  };
+
+  const sample = (response: ServerResponse, perSecond: number): void => {
+    if (!(perSecond > 0 && perSecond <= MOST_SAMPLES))
+      return sendText(response, 400, `A number above 0, up to ${MOST_SAMPLES}`);
+    parts.sample(perSecond);
+    response.writeHead(204).end();
   };
 
   const show = (
@@ -134,8 +155,13 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     }
     if (name === '/graph') return json(response, parts.drawing.view());
     if (name === '/explain') {
-      const explanation = parts.unrecorded(() => parts.drawing.explain(query.get('node') ?? ''));
-      return json(response, explanation === undefined ? undefined : { explanation });
+      const node = query.get('node') ?? '';
+      const explanation = parts.drawing.explain(node);
+      const where = parts.drawing.definition(node);
+      return json(
+        response,
+        explanation === undefined ? undefined : { explanation, ...(where !== undefined && { where }) },
+      );
     }
     const read = Object.hasOwn(parts.data, name.slice(1)) ? parts.data[name.slice(1)] : undefined;
     if (read) return json(response, read());
@@ -144,7 +170,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   };
 
   const login = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await bodyOf(request);
+    const body = await bodyOf(request, LONGEST_FORM);
     if (body === undefined) return sendText(response, 413, 'The form is too long');
     const access = control.try(request, new URLSearchParams(body).get('token') ?? '');
     if (typeof access === 'object') return tooMany(response, access.retryAfter);
@@ -171,6 +197,11 @@ function sendText(response: ServerResponse, status: number, text: string): void 
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
 }
 
+function tokenRequired(response: ServerResponse): void {
+  response.setHeader('www-authenticate', 'Bearer');
+  sendText(response, 401, TOKEN_REQUIRED);
+}
+
 function tooMany(response: ServerResponse, retryAfter: number): void {
   response.setHeader('retry-after', retryAfter);
   sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
@@ -186,10 +217,14 @@ function json(response: ServerResponse, data: unknown): void {
 }
 
 /** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  let body = '';
-  for await (const chunk of request) if (body.length <= LONGEST_FORM) body += String(chunk);
-  return body.length <= LONGEST_FORM ? body : undefined;
+async function bodyOf(request: IncomingMessage, longest: number): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    length += part.length;
+    if (length <= longest) parts.push(part);
+  }
+  return length <= longest ? Buffer.concat(parts).toString() : undefined;
 }
 
 /** The data of the pages. */
@@ -207,6 +242,7 @@ export interface PageFeed {
 export interface PageTimes {
   readonly tickMs: number;
   readonly lingerMs: number;
+  readonly lookMs: number;
 }
 
 /** A page that does not read its messages is disconnected; it reconnects, and gets everything in one message. */
@@ -222,6 +258,7 @@ export class OpenPages {
   #server: { readonly listening?: boolean } | undefined;
   #ticking: NodeJS.Timeout | undefined;
   #lingering: NodeJS.Timeout | undefined;
+  #looksUntil = 0;
 
   constructor(feed: PageFeed, times: PageTimes) {
     this.#feed = feed;
@@ -244,6 +281,13 @@ export class OpenPages {
     // The stream is idle between two messages, so the idle timeout of the server must not close it.
     socket.setTimeout(0);
     response.write(`retry: 500\nevent: hello\ndata: ${JSON.stringify(this.#feed.hello())}\n\n`);
+  }
+
+  /** Somebody looks without a stream, and may do so again for a while. */
+  look(): void {
+    if (!this.#ticking) this.#start();
+    this.#looksUntil = Date.now() + this.#times.lookMs;
+    if (this.#pages.size === 0) this.#linger(this.#times.lookMs);
   }
 
   /** Closes the streams of all pages: a server that closes would wait for them forever. */
@@ -273,8 +317,12 @@ export class OpenPages {
   #closed(page: ServerResponse): void {
     this.#pages.delete(page);
     if (this.#pages.size > 0 || !this.#ticking) return;
+    this.#linger(Math.max(this.#times.lingerMs, this.#looksUntil - Date.now()));
+  }
+
+  #linger(milliseconds: number): void {
     clearTimeout(this.#lingering);
-    this.#lingering = setTimeout(() => this.#stop(), this.#times.lingerMs);
+    this.#lingering = setTimeout(() => this.#stop(), milliseconds);
     this.#lingering.unref();
   }
 

@@ -1,17 +1,21 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { observeCreations } from '@ambit/container/tools';
+import { definitionsOf } from './definitions.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, OpenPages, urlOf } from './handler.js';
+import { Mcp } from './mcp.js';
 import { type InspectorOptions, settingsOf } from './options.js';
-import { StartUpRecorder } from './recorder.js';
+import { StartUpRecorder } from './start-up.js';
 import { Recording } from './recording.js';
 import type { Arrival } from './requests.js';
-import type { Line } from './wire.js';
+import type { Hello, Line } from './wire.js';
 
 const TICK_MS = 250;
 /** A page that reloads or reconnects within this time finds all recorded requests. */
 const LINGER_MS = 5000;
+/** For so long it records after the last call of a tool. */
+const LOOK_MS = 600_000;
 const LINK_HEADER = 'x-debug-token-link';
 const LONGEST_ID = 100;
 
@@ -50,6 +54,7 @@ export class Inspector {
   readonly #pages: OpenPages;
   readonly #startUp: StartUpRecorder | undefined;
   readonly #recording: Recording;
+  readonly #drawing: Drawing;
 
   /**
    * Checks the options. It records nothing until a page is open, but for what is created before the first request.
@@ -63,16 +68,16 @@ export class Inspector {
     this.enabled = enabled;
     this.#path = path;
     this.#requestIdHeader = requestIdHeader;
-    const recording = new Recording(settings);
+    const recording = new Recording(settings, (key) => this.#drawing.definition(key));
     this.#recording = recording;
     this.#pages = new OpenPages(
       {
         start: () => this.#start(),
         stop: () => !always && this.#stop(),
-        hello: () => recording.hello(),
+        hello: () => this.#state(),
         tick: () => recording.tick(),
       },
-      { tickMs: TICK_MS, lingerMs: LINGER_MS },
+      { tickMs: TICK_MS, lingerMs: LINGER_MS, lookMs: LOOK_MS },
     );
     if (enabled) {
       observeCreations(container);
@@ -82,20 +87,30 @@ export class Inspector {
       this.watching = true;
       if (always) recording.start();
     }
+    this.#drawing = new Drawing(container, settings.scopes, definitionsOf);
+    const drawing = {
+      view: () => this.#drawing.view(),
+      definition: (node: string) => this.#drawing.definition(node),
+      explain: (node: string) => recording.unrecorded(() => this.#drawing.explain(node)),
+    };
+    const facts = {
+      drawing,
+      state: () => this.#state(),
+      routes: () => recording.current?.routes(),
+      statements: () => recording.current?.statements.table.all(),
+      details: (id: number) => recording.current?.details(id),
+    };
+    const { state, routes, statements, details } = facts;
     this.handle = createHandler({
       path,
       token,
       links: settings.links,
       pages: this.#pages,
-      drawing: new Drawing(container, settings.scopes),
-      data: {
-        state: () => recording.hello(),
-        routes: () => recording.current?.routes(),
-        statements: () => recording.current?.statements.table.all(),
-        startup: () => this.#startUp?.state(),
-      },
-      details: (id) => recording.current?.details(id),
-      unrecorded: (work) => (recording.current ? recording.current.unrecorded(work) : work()),
+      drawing,
+      mcp: new Mcp(facts, () => this.#look()),
+      data: { state, routes, statements, startup: () => this.#startUp?.state() },
+      details,
+      sample: (perSecond) => recording.current?.sample(perSecond),
     });
   }
 
@@ -141,11 +156,33 @@ export class Inspector {
     this.#recording.run(record, next);
   }
 
+  /**
+   * Records that a handler of the current request has failed, where the host knows it.
+   *
+   * @param error - what it threw
+   */
+  failed(error: unknown): void {
+    this.#recording.current?.failed(error);
+  }
+
   /** Disconnects the open pages, so that the server can close, and stops recording. */
   close(): void {
     this.#startUp?.finish();
     this.#pages.closeAll();
     this.#stop();
+  }
+
+  /** When somebody looks, the application has registered what it has. */
+  #state(): Hello | undefined {
+    this.#recording.current?.graphIs(this.#drawing.signs());
+    return this.#recording.hello();
+  }
+
+  /** Returns whether nothing was recorded before. */
+  #look(): boolean {
+    const isFirst = this.#recording.current === undefined;
+    this.#pages.look();
+    return isFirst;
   }
 
   #start(): void {

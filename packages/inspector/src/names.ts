@@ -21,22 +21,10 @@ export function lineageOf(scope: Container): (readonly string[])[] {
   return scope.parent ? [...lineageOf(scope.parent), scope.tags] : [scope.tags];
 }
 
+export function ms(milliseconds = 0): string {
+  return milliseconds >= 1000 ? `${(milliseconds / 1000).toFixed(1)} s` : `${Math.round(milliseconds)} ms`;
+}
+
 export function nameOf(tags: readonly string[]): string {
   return tags.join(', ').slice(0, LONGEST) || 'no tags';
-}
-
-/** The class of an error and its code or status. Its message may contain values, so it is not sent. */
-export function errorName(error: unknown): string {
-  if (!(error instanceof Error)) return 'something thrown';
-  const { code, status, statusCode, cause } = error as Error &
-    Partial<Record<'code' | 'status' | 'statusCode', unknown>>;
-  // It only says that the transaction is over: its cause says why.
-  if (code === 'AMBIT_TX_FINISHED' && cause !== undefined) return errorName(cause);
-  if (typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code)) return `${error.constructor.name} ${code}`;
-  const known = [statusCode, status].find((each) => typeof each === 'number' && each >= 400 && each < 600);
-  return known === undefined ? error.constructor.name : `${error.constructor.name} ${Number(known)}`;
-}
-
-export function failure(error: unknown): { error?: string } {
-  return error === undefined ? {} : { error: errorName(error) };
 }

@@ -1,18 +1,23 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Container, Key } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
-import type { PoolSize } from '@ambit/transaction';
+import { subscribeAll } from './channels.js';
+import { blockedLoop } from './loop.js';
 import type { Settings } from './options.js';
+import { outboxOf } from './outbox.js';
+import { outgoingCalls } from './outgoing.js';
 import { type FindingMessage, Recorder } from './recorder.js';
+import { PoolUsage } from './pool-usage.js';
 import type { RequestRecord } from './requests.js';
+import type { Definition } from './troubles.js';
 import type { Hello, Line, Outcome, Tick } from './wire.js';
 
 interface Message extends Line {
   readonly scope: Container;
   readonly parent: object;
   readonly key: Key;
+  readonly pool: object;
   readonly milliseconds: number;
   readonly sql: string;
   readonly statement: object;
@@ -23,7 +28,7 @@ interface Message extends Line {
 /** Passes the messages of the diagnostics channels to the recorder. The returned function stops that. */
 export function listen(recorder: Recorder, { lines = false } = {}): () => void {
   const { creations, statements, transactions } = recorder;
-  const handlers: Record<string, (message: Message & FindingMessage) => void> = {
+  return subscribeAll<Message & FindingMessage>({
     'ambit:scope:opened': ({ scope }) => recorder.scopeOpened(scope),
     'ambit:scope:closed': ({ scope }) => recorder.scopeClosed(scope),
     'ambit:instance:created': ({ scope, key, milliseconds }) => creations.created(scope, key, milliseconds),
@@ -33,6 +38,9 @@ export function listen(recorder: Recorder, { lines = false } = {}): () => void {
     'ambit:statement:sent': ({ statement }) => statements.sent(statement),
     'ambit:statement:outside': (completed) => statements.outside(completed),
     'ambit:transaction:statement': (completed) => statements.inTransaction(completed.scope, completed),
+    'ambit:connection:acquired': ({ pool, milliseconds }) => transactions.checkedOut(pool, milliseconds),
+    'ambit:connection:refused': ({ pool, milliseconds, error }) => transactions.checkedOut(pool, milliseconds, error),
+    'ambit:handler:failed': ({ error }) => recorder.failed(error),
     'ambit:transaction:refused': ({ parent, milliseconds, error }) => transactions.refused(parent, milliseconds, error),
     'ambit:transaction:acquired': ({ scope, milliseconds }) => transactions.acquired(scope, milliseconds),
     'ambit:transaction:begun': ({ scope, milliseconds }) => transactions.begun(scope, milliseconds),
@@ -40,14 +48,7 @@ export function listen(recorder: Recorder, { lines = false } = {}): () => void {
       transactions.finished(scope, outcome, milliseconds, error),
     'ambit:transaction:finding': (finding) => recorder.found(finding),
     ...(lines && { 'ambit:inspector:line': (line: Message) => recorder.line(line) }),
-  };
-  const listeners = Object.entries(handlers).map(
-    ([name, handle]) => [name, (message: unknown) => handle(message as Message & FindingMessage)] as const,
-  );
-  for (const [name, listener] of listeners) subscribe(name, listener);
-  return () => {
-    for (const [name, listener] of listeners) unsubscribe(name, listener);
-  };
+  });
 }
 
 /** Starts and stops a recorder. While none runs, no channel has a subscriber and no asynchronous context is kept. */
@@ -58,21 +59,35 @@ export class Recording {
   boot = '';
   readonly #settings: Settings;
   readonly #request = new AsyncLocalStorage<RequestRecord>();
-  readonly #pool: () => PoolSize | undefined;
+  readonly #pool: PoolUsage;
+  readonly #definition: Definition | undefined;
   #stopListening = (): void => undefined;
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, definition?: Definition) {
     this.#settings = settings;
-    this.#pool = poolOf(settings.container);
+    this.#definition = definition;
+    this.#pool = new PoolUsage(settings.container);
   }
 
   start(): void {
     if (this.current) return;
     const { container, lines } = this.#settings;
     const now = (): number => performance.now();
-    const current = (): RequestRecord | undefined => this.#request.getStore();
-    this.current = new Recorder(container, openScopes(container), { ...this.#settings, now, current });
-    this.#stopListening = listen(this.current, { lines });
+    const current = (): RequestRecord | undefined => {
+      const record = this.#request.getStore();
+      return record?.includes(now()) ? record : undefined;
+    };
+    const definition = this.#definition;
+    const options = { ...this.#settings, now, current, ...(definition && { definition }) };
+    this.current = new Recorder(container, openScopes(container), options);
+    const stops = [
+      listen(this.current, { lines }),
+      outgoingCalls(this.current, { now, current }),
+      outboxOf(this.current),
+      this.#pool.watch(),
+      blockedLoop(this.current),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop());
     this.boot = randomUUID().slice(0, 8);
   }
 
@@ -87,26 +102,18 @@ export class Recording {
     this.#request.run(record, next);
   }
 
+  /** Runs the work without recording the scopes that it opens. */
+  unrecorded<T>(work: () => T): T {
+    return this.current ? this.current.unrecorded(work) : work();
+  }
+
   hello(): Hello | undefined {
     const { limitMs, slowMs, keep, keepTrouble, always } = this.#settings;
     const settings = { limitMs, slowMs, keep, keepTrouble, always };
-    return this.current && { boot: this.boot, ...settings, ...this.current.all(this.#pool()) };
+    return this.current && { boot: this.boot, ...settings, ...this.current.all(this.#pool.now()) };
   }
 
   tick(): Tick | undefined {
-    return this.current?.tick(this.#pool());
+    return this.current?.tick(this.#pool.take());
   }
-}
-
-/** The size of the application's connection pool, if it has one that reports its size. */
-function poolOf(container: Settings['container']): () => PoolSize | undefined {
-  return () => {
-    try {
-      if (container.disposed || !container.has('IDatabasePool')) return undefined;
-      const { size } = container.resolve<{ readonly size?: PoolSize }>('IDatabasePool' as string);
-      return size && { open: size.open, idle: size.idle, waiting: size.waiting };
-    } catch {
-      return undefined;
-    }
-  };
 }

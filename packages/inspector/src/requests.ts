@@ -1,6 +1,9 @@
+import { errorName } from './error-names.js';
+import { ms } from './names.js';
 import { NamesTable, Rate, RouteTable } from './tables.js';
-import type { Where } from './where.js';
-import type { Outcome, RequestDetails, RequestSummary, ScopeSpan, Step, StepKind } from './wire.js';
+import { LONG_WAIT_MS, MOST_ALIKE } from './signs.js';
+import { Where } from './where.js';
+import type { Now, Outcome, RequestDetails, RequestSummary, ScopeSpan, Step, StepKind } from './wire.js';
 
 type Sums = Pick<RequestSummary, 'alike' | 'keys' | 'statementMs' | 'statements' | 'texts' | 'waited'>;
 
@@ -8,10 +11,16 @@ type Sums = Pick<RequestSummary, 'alike' | 'keys' | 'statementMs' | 'statements'
 export class RequestSums {
   readonly #names: NamesTable;
   readonly #sent = new Map<number, number>();
+  /** Of each transaction that is open. */
+  readonly #attempts = new Map<number, Map<number, number>>();
+  /** Of those that were rolled back, the one that sent a statement most often. */
+  #alikeBefore = 0;
   readonly #keys = new Set<number>();
   #statements = 0;
   #statementMs = 0;
   #waited = 0;
+  /** Of its statements and calls. */
+  #longest = 0;
 
   constructor(names: NamesTable) {
     this.#names = names;
@@ -21,27 +30,70 @@ export class RequestSums {
     this.#keys.add(this.#names.indexOf(key));
   }
 
-  statement(sql: string, milliseconds: number): void {
+  statement(sql: string, milliseconds: number, span: number | undefined): void {
     const text = this.#names.indexOf(sql);
-    this.#sent.set(text, (this.#sent.get(text) ?? 0) + 1);
+    add(this.#sent, text, 1);
+    if (span !== undefined) {
+      const attempt = this.#attempts.get(span) ?? new Map<number, number>();
+      this.#attempts.set(span, attempt);
+      add(attempt, text, 1);
+    }
     this.#statements++;
     this.#statementMs += milliseconds;
+    this.called(milliseconds);
+  }
+
+  committed(span: number): void {
+    this.#attempts.delete(span);
+  }
+
+  /** The next attempt sends the same again, which is no N+1. */
+  rolledBack(span: number): void {
+    const attempt = this.#attempts.get(span) ?? new Map<number, number>();
+    for (const [text, count] of attempt) add(this.#sent, text, -count);
+    this.#alikeBefore = Math.max(this.#alikeBefore, ...attempt.values());
+    this.#attempts.delete(span);
   }
 
   waited(milliseconds: number): void {
     this.#waited += milliseconds;
   }
 
+  called(milliseconds: number): void {
+    this.#longest = Math.max(this.#longest, milliseconds);
+  }
+
+  /** It sent a statement often, or waited long. */
+  get suspicious(): boolean {
+    return this.#alike >= MOST_ALIKE || this.#waited >= LONG_WAIT_MS || this.#longest >= LONG_WAIT_MS;
+  }
+
+  get #alike(): number {
+    return Math.max(this.#alikeBefore, ...this.#sent.values());
+  }
+
   toJSON(): Sums {
     return {
       statements: this.#statements,
       statementMs: this.#statementMs,
-      alike: Math.max(0, ...this.#sent.values()),
+      alike: this.#alike,
       waited: this.#waited,
       texts: [...this.#sent.keys()],
       keys: [...this.#keys],
     };
   }
+}
+
+function add(counts: Map<number, number>, key: number, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
+}
+
+/** What a request waits for: a call to another server, or the database. */
+export interface Awaited {
+  /** Undefined of a statement. */
+  readonly host?: string;
+  readonly place: Where | undefined;
+  readonly started: number;
 }
 
 /** The facts that a host publishes about a new request. */
@@ -63,38 +115,70 @@ export interface RecordOptions {
 /** Its line of code is text only when somebody reads it. */
 export type StepDetails = Partial<Omit<Step, 'at' | 'kind'>> & { readonly place?: Where | undefined };
 
-/** From good to bad: the list shows the worst one. */
-const BY_SEVERITY: readonly Outcome[] = ['committed', 'refused', 'rolled back', 'unknown'];
 const NO_ROUTE = '(no route)';
+/** So soon a transaction reports what the pool has reported. */
+const SAME_MS = 5;
 const MOST_STEPS = 500;
+/** Beyond those, for what went wrong and how it came out. */
+const MOST_SPARED = 100;
+const MANY: ReadonlySet<StepKind> = new Set([
+  'scope opened',
+  'created',
+  'connection',
+  'begin',
+  'statement',
+  'call',
+  'commit',
+  'line',
+  'disposed',
+  'scope closed',
+]);
 const MOST_SPANS = 50;
+const MOST_AWAITED = 100;
+/** What still runs on behalf of a request so long after its response is work in the background, which a request happened to start. */
+const LINGERS_MS = 10_000;
 
 /** One request, from its arrival until its last scope is closed. */
 export class RequestRecord {
   readonly id: number;
-  readonly #arrival: Arrival;
+  readonly #method: string;
+  /** Undefined once the request is over: it holds objects of the host, and with them what the client has sent. */
+  #arrival: Arrival | undefined;
   readonly #slowMs: number;
-  readonly #start: number;
+  readonly start: number;
   readonly #arrived: number;
-  readonly #steps: (Step & StepDetails)[] = [];
+  readonly #steps: (Omit<Step, 'span'> & StepDetails & { span?: number })[] = [];
   readonly #spans: { box: string; opened: number; closed?: number; where?: readonly string[] }[] = [];
   #route: string | undefined;
   #state: RequestSummary['state'] = 'open';
   #response: { milliseconds: number; status?: number } | undefined;
   #outcome: Outcome | undefined;
+  #failedAttempts = 0;
   #dropped = 0;
   #open = 0;
   #leaks = 0;
   #findings = 0;
   #failures = 0;
   readonly #sums: RequestSums;
+  readonly #awaited = new Set<Awaited>();
+  #requestId: string | undefined;
+  /** The errors that a step names, and those that handlers threw: an error may hold anything, so none is kept. */
+  readonly #accounted = new WeakSet();
+  readonly #thrown = new WeakSet();
+  #threwValue = false;
+  #hasFailedSteps = false;
+  /** The troubles that it was counted for. */
+  readonly noted = new Set<string>();
+  /** It is one of the requests of a trouble. */
+  isKept = false;
 
   constructor(id: number, arrival: Arrival, now: number, { slowMs, names }: RecordOptions) {
     this.id = id;
+    this.#method = arrival.method;
     this.#arrival = arrival;
     this.#slowMs = slowMs;
     this.#sums = new RequestSums(names);
-    this.#start = now;
+    this.start = now;
     this.#arrived = Date.now();
     this.step('arrived', now);
   }
@@ -110,36 +194,75 @@ export class RequestRecord {
 
   /** It failed, was rolled back, was aborted, took long, leaked a scope, or the transaction check found something. */
   get trouble(): boolean {
+    if (this.isKept) return true;
     const { milliseconds = 0, status = 0 } = this.#response ?? {};
     if (this.#state === 'aborted' || status >= 500 || milliseconds >= this.#slowMs) return true;
+    if (this.#leaks > 0 || this.#findings > 0 || this.#failedAttempts > 0) return true;
+    // To roll back and respond with a status of 4xx is what the application has decided, and so is a service that refuses to be created.
+    const isRefusal = status >= 400;
+    if (this.#failures > 0 && !isRefusal) return true;
     return (
-      this.#leaks > 0 ||
-      this.#findings > 0 ||
-      this.#failures > 0 ||
-      (this.#outcome !== undefined && this.#outcome !== 'committed')
+      this.#outcome !== undefined && this.#outcome !== 'committed' && !(isRefusal && this.#outcome === 'rolled back')
     );
+  }
+
+  /** There may be something wrong, also where the response was as it should be. */
+  get suspicious(): boolean {
+    return this.trouble || this.#sums.suspicious || this.#hasFailedSteps;
   }
 
   /** `GET /api/users` */
   get name(): string {
     this.#findRoute();
-    return `${this.#arrival.method} ${this.#route ?? NO_ROUTE}`;
+    return `${this.#method} ${this.#route ?? NO_ROUTE}`;
   }
 
   get lost(): boolean {
-    return !this.over && this.#arrival.lost();
+    return this.#arrival?.lost() ?? false;
+  }
+
+  /** Whether what runs in its asynchronous context is done on its behalf. */
+  includes(now: number): boolean {
+    return this.#response === undefined || now - this.start - this.#response.milliseconds < LINGERS_MS;
+  }
+
+  begins(awaited: Awaited): void {
+    if (this.#awaited.size < MOST_AWAITED) this.#awaited.add(awaited);
+  }
+
+  ends(awaited: Awaited): void {
+    this.#awaited.delete(awaited);
+  }
+
+  /** What it waited for in most of this time. */
+  awaited(from: number, to: number): { readonly what: string; readonly place: Where | undefined } | undefined {
+    const calls = this.#steps.flatMap(({ kind, host, place, at, took = 0 }) => {
+      const started = this.start + at;
+      return kind === 'call' ? [{ host, place, started, until: started + took }] : [];
+    });
+    const all = [...calls, ...Array.from(this.#awaited, (one) => ({ ...one, until: to }))].map((one) => ({
+      ...one,
+      took: Math.min(one.until, to) - Math.max(one.started, from),
+    }));
+    const [longest] = all.toSorted((one, other) => other.took - one.took);
+    // Several calls to it that follow one another.
+    const took = all.reduce((sum, one) => sum + (one.host === longest?.host ? Math.max(0, one.took) : 0), 0);
+    if (!longest || took <= 0 || took < (to - from) / 2) return undefined;
+    const { host = 'the database', place } = longest;
+    return { what: `it waited ${ms(took)} for ${host}`, place };
   }
 
   step(kind: StepKind, now: number, details: StepDetails = {}): void {
     this.#findRoute();
     this.#addUp(kind, details);
-    if (this.#steps.length >= MOST_STEPS) {
+    const isOneOfMany = MANY.has(kind) && details.error === undefined;
+    if (this.#steps.length >= (isOneOfMany ? MOST_STEPS : MOST_STEPS + MOST_SPARED)) {
       this.#dropped++;
       return;
     }
     const { took = 0 } = details;
     // A message with a duration is published at the end, so the step began earlier.
-    this.#steps.push({ kind, at: Math.max(0, now - this.#start - took), ...details });
+    this.#steps.push({ kind, at: Math.max(0, now - this.start - took), ...details });
   }
 
   /** Returns the index of the new span in `spans`. */
@@ -150,7 +273,7 @@ export class RequestRecord {
       this.#dropped++;
       return undefined;
     }
-    this.#spans.push({ box, opened: now - this.#start });
+    this.#spans.push({ box, opened: now - this.start });
     this.step('scope opened', now, { span });
     return span;
   }
@@ -159,7 +282,7 @@ export class RequestRecord {
     this.#open--;
     const found = span === undefined ? undefined : this.#spans[span];
     if (!found) return;
-    found.closed = now - this.#start;
+    found.closed = now - this.start;
     this.step('scope closed', now, span === undefined ? {} : { span });
   }
 
@@ -174,37 +297,72 @@ export class RequestRecord {
     this.step('finding', now, details);
   }
 
-  transactionFinished(outcome: Outcome): void {
-    const worse = BY_SEVERITY.indexOf(outcome) > (this.#outcome ? BY_SEVERITY.indexOf(this.#outcome) : -1);
-    if (worse) this.#outcome = outcome;
+  /**
+   * Whether this is the wait for a connection that the pool has reported a moment before: a transaction reports it again, with the scope
+   * that it belongs to.
+   */
+  isReportedAgain(kind: StepKind, now: number, took: number, span: number | undefined): boolean {
+    const known = this.#steps.findLast((step) => step.kind === kind && step.span === undefined);
+    // The transaction began to wait no later than the pool says, and may have waited for longer.
+    if (!known || known.at < now - this.start - took - SAME_MS) return false;
+    if (span !== undefined) known.span = span;
+    return true;
   }
 
-  responded(status: number, now: number): void {
+  /** Of several the last one counts, but for one that may have been committed: the next does not undo it. */
+  transactionFinished(outcome: Outcome): void {
+    if (this.#outcome !== undefined && this.#outcome !== 'committed') this.#failedAttempts++;
+    if (this.#outcome !== 'unknown') this.#outcome = outcome;
+  }
+
+  /** The statement, commit or service that an error came from has said so already. */
+  threw(error: unknown, now: number): void {
+    const isObject = typeof error === 'object' && error !== null;
+    if (isObject ? this.#thrown.has(error) : this.#threwValue) return;
+    if (isObject) this.#thrown.add(error);
+    else this.#threwValue = true;
+    const known = chainOf(error).some((one) => this.#accounted.has(one));
+    const place = error instanceof Error ? new Where(error) : undefined;
+    this.step('threw', now, { error: errorName(error), place, ...(known && { known }) });
+  }
+
+  /** A step names this error. */
+  account(error: unknown): void {
+    if (typeof error === 'object' && error !== null) this.#accounted.add(error);
+  }
+
+  /** @param late - for how long this process was too busy meanwhile */
+  responded(status: number, now: number, late = 0): void {
     if (this.over) return;
     this.#state = 'responded';
-    this.#response = { milliseconds: now - this.#start, status };
-    this.step('responded', now);
+    this.#response = { milliseconds: now - this.start, status };
+    this.step('responded', now, late > 0 ? { late } : {});
+    this.#release();
   }
 
   aborted(now: number): void {
     if (this.over) return;
     this.#state = 'aborted';
-    this.#response = { milliseconds: now - this.#start };
-    this.step('aborted', now);
+    this.#response = { milliseconds: now - this.start };
+    const newest = [...this.#awaited].at(-1);
+    const doing = newest && `it waited for ${newest.host ?? 'the database'}, for ${ms(now - newest.started)} so far`;
+    this.step('aborted', now, newest && doing !== undefined ? { doing, place: newest.place } : {});
+    this.#release();
   }
 
   summary(): RequestSummary {
     this.#findRoute();
-    const requestId = this.#arrival.requestId?.();
+    const requestId = this.#requestId ?? this.#arrival?.requestId?.();
     return {
       id: this.id,
       ...(requestId !== undefined && { requestId }),
-      method: this.#arrival.method,
+      method: this.#method,
       route: this.#route ?? NO_ROUTE,
       arrived: this.#arrived,
       state: this.#state,
       ...this.#response,
       ...(this.#outcome && { outcome: this.#outcome }),
+      failedAttempts: this.#failedAttempts,
       open: this.#open,
       leaks: this.#leaks,
       findings: this.#findings,
@@ -223,20 +381,48 @@ export class RequestRecord {
       spans,
       steps,
       dropped: this.#dropped,
-      ...(isGoingOn && { elapsed: now - this.#start }),
+      ...(isGoingOn && { elapsed: now - this.start }),
     };
   }
 
-  #addUp(kind: StepKind, { key = '', sql = '', took = 0 }: StepDetails): void {
+  #addUp(kind: StepKind, { key = '', sql = '', took = 0, error, span }: StepDetails): void {
+    if (error !== undefined) this.#hasFailedSteps = true;
     if (kind === 'created') this.#sums.created(key);
-    else if (kind === 'statement') this.#sums.statement(sql, took);
+    else if (kind === 'statement') this.#sums.statement(sql, took, span);
+    else if (kind === 'rollback' && span !== undefined) this.#sums.rolledBack(span);
+    else if (kind === 'commit' && span !== undefined) this.#sums.committed(span);
     else if (kind === 'connection' || kind === 'no connection') this.#sums.waited(took);
+    else if (kind === 'call') this.#sums.called(took);
     else if (kind === 'failed') this.#failures++;
   }
 
   /** At the first step that has it: Express resets the mount path of a router when an error leaves it. */
   #findRoute(): void {
-    this.#route ??= this.#arrival.route();
+    this.#route ??= this.#arrival?.route();
+  }
+
+  #release(): void {
+    this.#findRoute();
+    this.#requestId = this.#arrival?.requestId?.();
+    this.#arrival = undefined;
+  }
+}
+
+const DEEPEST_CAUSE = 10;
+
+/** The error and its causes. */
+function chainOf(error: unknown): object[] {
+  const chain: object[] = [];
+  for (let one = error; typeof one === 'object' && one !== null && chain.length < DEEPEST_CAUSE; one = causeOf(one))
+    chain.push(one);
+  return chain;
+}
+
+function causeOf(error: object): unknown {
+  try {
+    return (error as { cause?: unknown }).cause;
+  } catch {
+    return undefined;
   }
 }
 
@@ -269,14 +455,23 @@ export class RequestList {
   readonly #recorded = new Rate();
   #changed = new Set<RequestRecord>();
   #ids = 0;
+  #arrived = 0;
+  #samplesPerSecond: number;
 
   constructor(options: RequestListOptions) {
     this.#options = options;
+    this.#samplesPerSecond = options.samplesPerSecond;
+  }
+
+  /** How many without trouble are listed per second from now on. */
+  sample(perSecond: number): void {
+    this.#samplesPerSecond = perSecond;
   }
 
   /** Returns the record of the request, or undefined if too many are in progress. */
   arrive(arrival: Arrival, now: number): RequestRecord | undefined {
-    const isSampled = this.#seen.add(now) <= this.#options.samplesPerSecond;
+    this.#arrived++;
+    const isSampled = this.#seen.add(now) <= this.#samplesPerSecond;
     if (!isSampled && this.#unlisted.size >= MOST_FOLLOWED) return undefined;
     const record = new RequestRecord(++this.#ids, arrival, now, { slowMs: this.#options.slowMs, names: this.names });
     if (isSampled) {
@@ -304,6 +499,16 @@ export class RequestList {
     this.touch(record);
   }
 
+  get hasAny(): boolean {
+    return this.#ids > 0;
+  }
+
+  /** Lists it as one that had trouble. */
+  keep(record: RequestRecord): void {
+    record.isKept = true;
+    this.touch(record);
+  }
+
   get(id: number): RequestRecord | undefined {
     return this.#trouble.get(id) ?? this.#sample.get(id);
   }
@@ -328,8 +533,13 @@ export class RequestList {
     return Array.from(changed, (record) => record.summary());
   }
 
-  perSecond(now: number): { requestsPerSecond: number; recordedPerSecond: number } {
-    return { requestsPerSecond: this.#seen.perSecond(now), recordedPerSecond: this.#recorded.perSecond(now) };
+  counts(now: number): Pick<Now, 'arrived' | 'recordedPerSecond' | 'requestsPerSecond' | 'samplesPerSecond'> {
+    return {
+      arrived: this.#arrived,
+      samplesPerSecond: this.#samplesPerSecond,
+      requestsPerSecond: this.#seen.perSecond(now),
+      recordedPerSecond: this.#recorded.perSecond(now),
+    };
   }
 
   #put(ring: Map<number, RequestRecord>, record: RequestRecord, most: number): void {

@@ -9,12 +9,14 @@ const SHORTEST_MS = 0.001;
 class Durations {
   count = 0;
   total = 0;
+  shortest = Infinity;
   longest = 0;
   readonly #buckets = new Map<number, number>();
 
   add(milliseconds: number): void {
     this.count++;
     this.total += milliseconds;
+    this.shortest = Math.min(this.shortest, milliseconds);
     this.longest = Math.max(this.longest, milliseconds);
     const bucket = Math.ceil(PER_DOUBLING * Math.log2(Math.max(milliseconds, SHORTEST_MS) / SHORTEST_MS));
     this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + 1);
@@ -111,6 +113,11 @@ export class StatementTable {
     if (failed) row.failed++;
     if (outside) row.outside++;
     if (route !== undefined && row.routes.size < MOST_ROUTES) row.routes.add(route);
+  }
+
+  /** Of those so far; 0 where there are none. */
+  shortestOf(sql: string): number {
+    return this.#rows.get(sql)?.durations.shortest ?? 0;
   }
 
   all(): StatementStats[] {

@@ -10,6 +10,8 @@ const LINES = 3;
 const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
 const OWN_CODE = /^[^\\/]+[\\/](?:src|dist)[\\/]/;
 const DEPENDENCY = /[\\/]node_modules[\\/]/;
+/** Code without a file: of Node, of `eval()`, and of modules that are data. */
+const NO_FILE = /^(?:node|data|blob|wasm|https?):|^eval at |<anonymous>/;
 
 type Below = Parameters<typeof Error.captureStackTrace>[1];
 
@@ -24,9 +26,9 @@ interface Call {
 export class Where {
   readonly #calls: readonly Call[];
 
-  /** @param below - a function: the stack begins below its call */
-  constructor(below: Below = Where) {
-    this.#calls = nearest(stackBelow(below));
+  /** @param below - a function: the stack begins below its call; or an error, for the stack of the call that made it */
+  constructor(below: Below | Error = Where) {
+    this.#calls = below instanceof Error ? callsOf(below) : callsBelow(below);
   }
 
   /** `place (src/orders.ts:42:7)` */
@@ -41,7 +43,19 @@ export class Where {
   }
 }
 
-function stackBelow(below: Below): readonly NodeJS.CallSite[] {
+/** The text of a place: in the source, where Node was started with `--enable-source-maps`; undefined where it is not the application's. */
+export function placeOf(file: string, line: number, column: number): string | undefined {
+  const call = callAt('', file, line, column);
+  return call && textOf(call);
+}
+
+/** As `placeOf()`, of a line without a column: the last place in it, since before the first there are only spaces, which no source map knows. */
+export function placeOfLine(file: string, line: number): string | undefined {
+  const call = callAt('', file, line, MOST_COLUMNS);
+  return call && textOf(call.column === MOST_COLUMNS ? { ...call, column: 1 } : call);
+}
+
+function callsBelow(below: Below): Call[] {
   const { stackTraceLimit } = Error;
   // oxlint-disable-next-line typescript/unbound-method -- it is put back, not called
   const { prepareStackTrace } = Error;
@@ -53,39 +67,105 @@ function stackBelow(below: Below): readonly NodeJS.CallSite[] {
   const { stack } = holder;
   Error.stackTraceLimit = stackTraceLimit;
   Error.prepareStackTrace = prepareStackTrace;
-  return Array.isArray(stack) ? (stack as NodeJS.CallSite[]) : [];
+  return Array.isArray(stack) ? nearest(stack as NodeJS.CallSite[]) : [];
 }
 
 function nearest(stack: readonly NodeJS.CallSite[]): Call[] {
   const own: Call[] = [];
   for (const site of stack) {
     const file = site.getFileName();
-    if (typeof file !== 'string' || isForeign(file)) continue;
-    const name = site.getFunctionName() ?? '';
-    own.push({ name, path: pathOf(file), line: site.getLineNumber() ?? 0, column: site.getColumnNumber() ?? 0 });
-    if (own.length === LINES) break;
+    const call = typeof file === 'string' ? knownCallAt(site, file) : undefined;
+    if (call && own.push(call) === LINES) break;
   }
   return own;
 }
 
+/** Of each file the places that were on a stack: code does not move, and the calls of all records are shared. */
+const places = new Map<string, Map<number, Call | undefined>>();
+const MOST_PLACES = 20_000;
+const MOST_COLUMNS = 2 ** 21;
+let known = 0;
+
+function knownCallAt(site: NodeJS.CallSite, file: string): Call | undefined {
+  const [line, column] = [site.getLineNumber() ?? 0, site.getColumnNumber() ?? 0];
+  const place = line * MOST_COLUMNS + column;
+  let inFile = places.get(file);
+  if (inFile?.has(place)) return inFile.get(place);
+  if (++known > MOST_PLACES) {
+    places.clear();
+    known = 1;
+    inFile = undefined;
+  }
+  if (!inFile) places.set(file, (inFile = new Map()));
+  const call = callAt(site.getFunctionName() ?? '', file, line, column);
+  inFile.set(place, call);
+  return call;
+}
+
+/** In the source, where Node was started with `--enable-source-maps`: a bundle has dependencies beside the application's own code. */
+function callAt(name: string, file: string, line: number, column: number): Call | undefined {
+  if (isForeign(file)) return undefined;
+  const entry = findSourceMap(file)?.findEntry(line - 1, column - 1);
+  if (!entry || !('originalSource' in entry)) return { name, path: pathOf(file), line, column };
+  const { originalSource, originalLine, originalColumn } = entry;
+  if (isForeign(originalSource)) return undefined;
+  return { name, path: pathOf(originalSource), line: originalLine + 1, column: originalColumn + 1 };
+}
+
+const FRAME = /^ {4}at (?:(?:async )?(.*?) \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
+const ANY_FRAME = /^ {4}at /;
+
+/** The stack of an error is a text, in which Node has found the sources already. */
+function callsOf(error: Error): Call[] {
+  const own: Call[] = [];
+  for (const text of framesOf(error)) {
+    const [match, name = '', named = '', namedLine, namedColumn, file = named, line = namedLine, column = namedColumn] =
+      FRAME.exec(text) ?? [];
+    if (match === undefined || isForeign(file)) continue;
+    if (own.push({ name, path: pathOf(file), line: Number(line), column: Number(column) }) === LINES) break;
+  }
+  return own;
+}
+
+/** The lines behind the message: that may have lines like those of a stack, which are values. */
+function framesOf(error: Error): string[] {
+  const { stack, message } = read(error);
+  const begin = stack.indexOf(message);
+  const lines = stack.slice(begin === -1 ? 0 : begin + message.length).split('\n');
+  const last = lines.findLastIndex((line) => ANY_FRAME.test(line));
+  const before = lines.slice(0, last).findLastIndex((line) => !ANY_FRAME.test(line));
+  return lines.slice(before + 1, last + 1);
+}
+
+/** What an application throws may throw when it is read. */
+function read(error: Error): { stack: string; message: string } {
+  try {
+    const { stack, message } = error as { readonly stack?: unknown; readonly message?: unknown };
+    return { stack: typeof stack === 'string' ? stack : '', message: typeof message === 'string' ? message : '' };
+  } catch {
+    return { stack: '', message: '' };
+  }
+}
+
 function isForeign(file: string): boolean {
-  if (file.startsWith('node:') || DEPENDENCY.test(file)) return true;
+  if (NO_FILE.test(file) || DEPENDENCY.test(file)) return true;
   const path = pathOf(file);
   return path.startsWith(PACKAGES) && OWN_CODE.test(path.slice(PACKAGES.length));
 }
 
 function pathOf(file: string): string {
-  return file.startsWith('file:') ? fileURLToPath(file) : file;
+  if (!file.startsWith('file:')) return file;
+  try {
+    return fileURLToPath(file);
+  } catch {
+    return file;
+  }
 }
 
-/** In the source, where Node was started with `--enable-source-maps`; below the working directory as a relative path. */
+const HERE = `${process.cwd()}${sep}`;
+
+/** Below the folder in which the process started as a relative path. */
 function textOf({ path, line, column }: Call): string {
-  const entry = findSourceMap(path)?.findEntry(line - 1, column - 1);
-  const found =
-    entry && 'originalSource' in entry
-      ? { path: pathOf(entry.originalSource), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
-      : { path, line, column };
-  const base = `${process.cwd()}${sep}`;
-  const short = found.path.startsWith(base) ? found.path.slice(base.length).split(sep).join('/') : found.path;
-  return `${short}:${found.line}:${found.column}`;
+  const short = path.startsWith(HERE) ? path.slice(HERE.length).split(sep).join('/') : path;
+  return `${short}:${line}:${column}`;
 }

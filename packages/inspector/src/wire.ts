@@ -26,6 +26,18 @@ export interface GraphProblem {
   readonly message: string;
   /** The nodes it is about. */
   readonly nodes: readonly string[];
+  /** The nodes from the service that has to change to what is wrong, along the arrows. */
+  readonly path: readonly string[];
+  /** What scopes further in have under the key that the path leads to, and the service does not use: a split key. */
+  readonly unused: readonly string[];
+}
+
+/** What is no problem, and may be none that was meant: an optional dependency on a key that is registered nowhere. */
+export interface GraphNote {
+  readonly key: string;
+  readonly message: string;
+  /** Who asks for it. */
+  readonly nodes: readonly string[];
 }
 
 export interface GraphView {
@@ -33,6 +45,7 @@ export interface GraphView {
   readonly nodes: readonly ServiceNode[];
   readonly edges: readonly ServiceEdge[];
   readonly problems: readonly GraphProblem[];
+  readonly notes?: readonly GraphNote[];
 }
 
 /** How many scopes of one kind; a kind, or box, is written `application > request`. */
@@ -66,6 +79,10 @@ export interface LeakGroup {
 }
 
 export interface Now {
+  /** How many requests there were since the recording began. */
+  readonly arrived: number;
+  /** How many requests without trouble are listed per second. */
+  readonly samplesPerSecond: number;
   readonly requestsPerSecond: number;
   /** How many of those were recorded. */
   readonly recordedPerSecond: number;
@@ -74,10 +91,67 @@ export interface Now {
   readonly scopes: readonly OpenScope[];
   readonly leaks: readonly LeakGroup[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
-  readonly pool?: { readonly open: number; readonly idle: number; readonly waiting: number };
+  readonly pool?: PoolNow;
 }
 
-/** The outcome of the transactions of a request; of several, the worst one. */
+/** The connections of the application's pool. */
+export interface PoolNow {
+  readonly open: number;
+  readonly idle: number;
+  readonly waiting: number;
+  /** How many there may be, where the pool says so. */
+  readonly max?: number;
+  /** The most since the last message, counted at each check-out. */
+  readonly mostInUse: number;
+  readonly mostWaiting: number;
+}
+
+/** The kinds of trouble. docs of the inspector say what each means. */
+export type TroubleKind =
+  | 'N+1'
+  | 'aborted'
+  | 'after commit'
+  | 'blocked loop'
+  | 'deadlock'
+  | 'failed commit'
+  | 'failed handler'
+  | 'failed service'
+  | 'failed statement'
+  | 'finding'
+  | 'graph'
+  | 'idle transaction'
+  | 'leak'
+  | 'lock'
+  | 'outbox'
+  | 'pool'
+  | 'slow'
+  | 'slow call'
+  | 'unknown outcome';
+
+/** What went wrong, once or often, from one cause. */
+export interface Trouble {
+  readonly id: string;
+  readonly kind: TroubleKind;
+  /** One sentence: what happened the last time, and why. */
+  readonly cause: string;
+  /** The line of code to look at. */
+  readonly where?: string;
+  readonly sql?: string;
+  /** The name and the code of the error. */
+  readonly error?: string;
+  /** What to do about it. */
+  readonly fix: string;
+  readonly count: number;
+  /** Milliseconds since 1970. */
+  readonly first: number;
+  readonly last: number;
+  /** Such as `GET /api/users`. */
+  readonly routes: readonly string[];
+  /** The newest requests that it happened to. */
+  readonly requests: readonly number[];
+}
+
+/** The outcome of a transaction; of several in one request, that of the last one. */
 export type Outcome = 'committed' | 'refused' | 'rolled back' | 'unknown';
 
 /** One line of the list of requests. */
@@ -96,6 +170,8 @@ export interface RequestSummary {
   /** Until the response was complete, or the client disconnected. */
   readonly milliseconds?: number;
   readonly outcome?: Outcome;
+  /** Transactions before the last one that were not committed: a retry, or a second way. */
+  readonly failedAttempts: number;
   /** Scopes that are still open. */
   readonly open: number;
   /** Scopes that are open longer than the limit although the request is complete. */
@@ -127,6 +203,8 @@ export type StepKind =
   | 'no connection'
   | 'begin'
   | 'statement'
+  | 'call'
+  | 'threw'
   | 'commit'
   | 'rollback'
   | 'commit unknown'
@@ -142,6 +220,8 @@ export interface Step {
   readonly kind: StepKind;
   readonly at: number;
   readonly took?: number;
+  /** How much of that this process could not have noticed its end: it computed, or had no processor. */
+  readonly late?: number;
   /** The index in `spans` of the scope in which it happened. */
   readonly span?: number;
   readonly key?: string;
@@ -152,12 +232,40 @@ export interface Step {
   readonly outside?: boolean;
   /** The name and the code of an error, never its message. */
   readonly error?: string;
+  /** Of a violated constraint: the table that it is on. */
+  readonly table?: string;
+  /** Of a client that disconnected: what the request waited for. */
+  readonly doing?: string;
   /** The kind of the finding of the transaction check. */
   readonly found?: string;
-  /** The line of code of a finding or of a statement. */
+  /** The line of code of a finding, a statement, a call or an error. */
   readonly where?: string;
+  /** Of an error that a step before names already. */
+  readonly known?: true;
+  /** The host and port that a call went to. */
+  readonly host?: string;
+  /** What a statement or a check-out waited for, as far as transactions of this process tell. */
+  readonly heldBy?: HeldBy;
   /** A line of a log, where the option `lines` is set. */
   readonly line?: Line;
+}
+
+/** A transaction that others had to wait for. */
+export interface HeldBy {
+  /** The request that it belonged to, where it is recorded. */
+  readonly request?: number;
+  /** The route of the request. */
+  readonly name: string;
+  /** The line that took what was waited for; of a connection, what it did meanwhile. */
+  readonly where?: string;
+  /** What it did for most of the time, such as `it waited 700 ms for bank.example at src/payments.ts:14:28`. */
+  readonly doing?: string;
+  /** Of a connection: so many transactions had one meanwhile, none of them for long or for one thing, and this is the longest. */
+  readonly among?: number;
+  /** For how long it had been open. */
+  readonly milliseconds: number;
+  /** The waiting ended just when it did. */
+  readonly ended: boolean;
 }
 
 /** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
@@ -200,6 +308,8 @@ export interface Tick {
   readonly now: Now;
   readonly requests: readonly RequestSummary[];
   readonly services: readonly ServiceStats[];
+  /** All of them, where they have changed since the last message; the newest first. */
+  readonly troubles?: readonly Trouble[];
   /** Texts that are new, and the index of the first of them. */
   readonly names: NamesFrom;
 }

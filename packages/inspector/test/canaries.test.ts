@@ -1,18 +1,26 @@
+import { get } from 'node:http';
 import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { TenantScopes } from '@ambit/transaction/tenants';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Container, Registration } from '@ambit/container';
+import { inspect } from '../src/command.js';
 import { recordLine } from '../src/index.js';
 import { SCOPES } from './support/app.js';
 import { hosts, type RunningApp } from './support/hosts.js';
 import { Page } from './support/page.js';
 
-const thrown = Object.assign(new Error('canary in a message'), {
-  code: 'canary in a code',
-  status: 'canary',
-  detail: 'canary',
-});
+/** Its class, its code and lines of its message are like those of a stack. */
+const thrown = Object.assign(
+  new (class extends Error {
+    static override readonly name = 'the class of a canary';
+  })('a canary in a message\n    at canary (/canary.js:1:1)'),
+  {
+    code: 'canary in a code',
+    status: 'canary',
+    detail: 'canary',
+  },
+);
 
 /** Values of users, wherever a request may have one. */
 describe.each(hosts)('values on $name', (host) => {
@@ -52,6 +60,8 @@ describe.each(hosts)('values on $name', (host) => {
           await send(scope, 'SELECT \'canary\' AS name, "canary" /* canary */ -- canary');
           await send(scope, "INSERT INTO users (name) VALUES ('canary'), ('canary')");
           await send(scope, "SELECT 'canary");
+          await send(scope, String.raw`SELECT 'it\'s a canary', 'canary'`);
+          await send(scope, 'SELECT "ada@canary.example"');
           return 200;
         },
         '/transaction': (scope) =>
@@ -61,6 +71,16 @@ describe.each(hosts)('values on $name', (host) => {
         '/factory': (scope) => (scope.resolve('IBroken') ? 200 : 500),
         '/line': () => {
           recordLine({ source: 'log', level: 'info', text: 'canary' });
+          return 200;
+        },
+        '/call': async () => {
+          const { port } = new URL(app.url);
+          const address = `http://canary:canary@127.0.0.1:${port}/canary?canary=canary#canary`;
+          await new Promise((resolve) =>
+            get(address, { headers: { host: 'canary.example' } }, (response) => response.resume().on('end', resolve)),
+          );
+          await fetch(`http://127.0.0.1:${port}/canary?canary`, { headers: { 'x-canary': 'canary' } });
+          await fetch('http://127.0.0.1:1/canary').catch(() => undefined);
           return 200;
         },
         '/response': () => {
@@ -75,7 +95,7 @@ describe.each(hosts)('values on $name', (host) => {
     await app.close();
   });
 
-  const PATHS = ['/path', '/tenant', '/transaction', '/factory', '/line', '/response', '/nowhere', '/sql'];
+  const PATHS = ['/path', '/tenant', '/transaction', '/factory', '/line', '/call', '/response', '/nowhere', '/sql'];
 
   it('are on no message and no response of the inspector', async () => {
     const headers = { 'x-request-id': 'canary', cookie: 'session=canary', authorization: 'Bearer canary' };
@@ -83,19 +103,44 @@ describe.each(hosts)('values on $name', (host) => {
       await fetch(`${app.url}${path}/canary?query=canary#canary`, { headers });
       await fetch(`${app.url}${path}/canary`, { method: 'POST', headers, body: '{"name":"canary"}' });
     }
+    // With the two that it sends to itself.
     const isComplete = (): boolean =>
       [...page.requests.values()].filter(({ state, open }) => state !== 'open' && open === 0).length ===
-      2 * PATHS.length;
+      2 * PATHS.length + 2;
     await page.until(isComplete);
     const views = [
       'routes',
       'statements',
       'startup',
       'graph',
+      'explain?node=n0',
       ...[...page.requests.keys()].map((id) => `requests/${id}`),
     ];
     const read = async (view: string): Promise<string> => (await fetch(`${app.url}/inspector/${view}`)).text();
-    const sent = [...page.wire, ...(await Promise.all(views.map(read)))];
+    const printed: string[] = [];
+    const print = (text: string): void => void printed.push(text);
+    const ids = [...page.requests.keys()].map((id) => ['request', '--id', String(id)]);
+    const keys = ['ISecret', 'IBroken', 'IDatabasePool'].flatMap((key) => [
+      ['explain', '--key', key],
+      ['graph', '--key', key],
+    ]);
+    for (const args of [
+      ['troubles'],
+      ['requests'],
+      ['statements'],
+      ['routes'],
+      ['now'],
+      ['graph'],
+      ['tools'],
+      ...ids,
+      ...keys,
+    ])
+      for (const as of [[], ['--json']]) {
+        const terminal = { token: undefined, print, complain: print };
+        expect(await inspect(['inspect', ...args, ...as, '--url', `${app.url}/inspector`], terminal)).toBe(0);
+      }
+    expect(printed.join('')).toContain('failed handler');
+    const sent = [...page.wire, ...printed, ...(await Promise.all(views.map(read)))];
     expect(sent.length).toBeGreaterThan(20);
     // A name in double quotes is that of a column, unless there is none.
     const leaks = sent.flatMap((text) => text.replaceAll('\\"canary\\"', '').match(/.{0,60}canary.{0,60}/g) ?? []);

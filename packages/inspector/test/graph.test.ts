@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
+import { Container, hasTag, optional, Registration, scope, singleton } from '@ambit/container';
 import { FakePool } from '@ambit/transaction/testing';
 import { Drawing } from '../src/graph-view.js';
 import { SCOPES } from './support/app.js';
@@ -28,6 +28,34 @@ describe('the graph', () => {
     ]);
   });
 
+  it('has the path of a split key, and what the service does not use', () => {
+    const perRequest = [singleton(), scope(hasTag('request'))] as const;
+    const app = new Container({ tags: ['application'] }).addRegistration(
+      Registration.fromValue(new FakePool()).to('IDatabasePool'),
+      make('IDatabasePool')
+        .pipe(...perRequest)
+        .to('IQueryable'),
+      make('IConnection')
+        .pipe(singleton(), scope(hasTag('transaction')))
+        .to('IQueryable'),
+      make('IQueryable')
+        .pipe(...perRequest)
+        .to('ILedger'),
+    );
+    const { nodes, edges, problems } = new Drawing(app, [SCOPES]).view();
+    const nameOf = (id: string) => nodes.filter((node) => node.id === id).map(({ key, box }) => `${key} of ${box}`)[0];
+    expect(problems.map(({ code, path, unused }) => [code, path.map(nameOf), unused.map(nameOf)])).toEqual([
+      [
+        'AMBIT_SPLIT_KEY',
+        ['ILedger of application > request', 'IQueryable of application > request'],
+        ['IQueryable of application > request > transaction'],
+      ],
+    ]);
+    expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [nameOf(from), nameOf(to)])).toEqual([
+      ['ILedger of application > request', 'IQueryable of application > request'],
+    ]);
+  });
+
   it('has the declared scopes as nested boxes, empty ones included', () => {
     const app = new Container({ tags: ['application'] });
     const scopes = [{ tags: ['request'], scopes: [{ tags: ['transaction'] }] }, { tags: ['job', 'nightly'] }];
@@ -45,5 +73,25 @@ describe('the graph', () => {
     expect(drawing.view().nodes).toEqual([]);
     app.addRegistration(make().to('ILate'));
     expect(drawing.view().nodes.map(({ key }) => key)).toEqual(['ILate']);
+  });
+
+  it('notes an optional dependency that is registered nowhere, for its services and for its key', () => {
+    const app = new Container({ tags: ['application'] }).addRegistration(
+      Registration.fromValue(new FakePool()).to('IDatabasePool'),
+      make().to('ITemplates'),
+      Registration.fromFactory(() => ({}), [optional('ITemplate'), optional('IClock')]).to('IMails'),
+      make()
+        .pipe(singleton(), scope(hasTag('request')))
+        .to('IClock'),
+    );
+    const drawing = new Drawing(app, [SCOPES]);
+    const message = "IMails: 'ITemplate' is optional, and registered nowhere: a spelling of 'ITemplates'?";
+    const { nodes, notes, problems } = drawing.view();
+    const mails = nodes.find(({ key }) => key === 'IMails');
+    expect(problems).toEqual([]);
+    expect(notes).toEqual([{ key: 'ITemplate', message, nodes: [mails?.id] }]);
+    expect(drawing.explain('ITemplate')).toBe(message);
+    expect(drawing.explain('IMails')).toMatch(/^'IMails' in .*\n.*wins/);
+    expect(drawing.explain('IMails')).toContain(message);
   });
 });

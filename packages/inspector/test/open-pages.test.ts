@@ -10,7 +10,7 @@ describe('the open pages', () => {
 
   const start = async (lingerMs: number): Promise<void> => {
     feed = { start: vi.fn<() => void>(), stop: vi.fn<() => void>(), hello: () => 'hello', tick: () => 'tick' };
-    const pages = new OpenPages(feed, { tickMs: 10, lingerMs });
+    const pages = new OpenPages(feed, { tickMs: 10, lingerMs, lookMs: 1000 });
     server = createServer((request, response) => pages.open(request, response)).listen(0);
     await once(server, 'listening');
   };

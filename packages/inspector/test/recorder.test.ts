@@ -1,9 +1,11 @@
+import { channel } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openScopes } from '@ambit/container/tools';
 import type { Container } from '@ambit/container';
 import { listen } from '../src/recording.js';
 import { Recorder } from '../src/recorder.js';
-import type { RequestListOptions, RequestRecord } from '../src/requests.js';
+import { type RequestListOptions, type RequestRecord, RequestSums } from '../src/requests.js';
+import { NamesTable } from '../src/tables.js';
 import { createApp, openRequest, placeOrder } from './support/app.js';
 
 const arrival = { method: 'GET', route: () => '/users', lost: () => false };
@@ -120,6 +122,35 @@ describe('the recorder', () => {
     expect(steps[0]).not.toHaveProperty('span');
   });
 
+  it('says once that a transaction waited for a connection, also where it went on for longer than the pool says', () => {
+    begin();
+    const scope = request();
+    const waits = () => recorder.details(current!.id)!.steps.filter(({ kind: step }) => step === 'connection');
+    const pool = {};
+    const tell = (name: string, milliseconds: number): void =>
+      channel(`ambit:${name}:acquired`).publish({ scope, parent: scope, pool, milliseconds });
+    now = 400;
+    tell('connection', 400);
+    now = 412;
+    tell('transaction', 412);
+    expect(waits()).toMatchObject([{ took: 400, span: 0 }]);
+    now = 600;
+    tell('connection', 100);
+    now = 900;
+    tell('transaction', 200);
+    expect(waits().map(({ took }) => took)).toEqual([400, 100, 200]);
+  });
+
+  it('counts all requests, and lists as many of them per second as a page wants', () => {
+    begin({ samplesPerSecond: 1 });
+    for (let i = 0; i < 3; i++) request();
+    expect(recorder.all()).toMatchObject({ now: { arrived: 3, samplesPerSecond: 1 }, requests: [{ id: 1 }] });
+    recorder.sample(100);
+    for (let i = 0; i < 3; i++) request();
+    expect(recorder.all().now).toMatchObject({ arrived: 6, samplesPerSecond: 100 });
+    expect(recorder.all().requests.map(({ id }) => id)).toEqual([1, 4, 5, 6]);
+  });
+
   it('ignores other applications in the process', () => {
     begin();
     const other = createApp();
@@ -137,6 +168,22 @@ describe('the recorder', () => {
     expect(recorder.all().requests).toHaveLength(3);
   });
 
+  it('takes a rollback with a response of 4xx for a decision of the application', () => {
+    begin();
+    const record = recorder.arrive(arrival)!;
+    record.transactionFinished('rolled back');
+    recorder.responded(record, 409);
+    expect(recorder.all()).toMatchObject({ requests: [{ outcome: 'rolled back', trouble: false }], troubles: [] });
+  });
+
+  it('shows the outcome of the last attempt, and how many failed before', () => {
+    begin();
+    const record = recorder.arrive(arrival)!;
+    for (const outcome of ['rolled back', 'rolled back', 'committed'] as const) record.transactionFinished(outcome);
+    recorder.responded(record, 201);
+    expect(recorder.all().requests).toMatchObject([{ outcome: 'committed', failedAttempts: 2, trouble: true }]);
+  });
+
   it('lists every request with trouble: 1,000 of 50,000, of all kinds', () => {
     begin();
     const troubles: ((record: RequestRecord) => void)[] = [
@@ -144,7 +191,7 @@ describe('the recorder', () => {
       (record) => recorder.aborted(record),
       (record) => {
         record.transactionFinished('rolled back');
-        recorder.responded(record, 409);
+        recorder.responded(record, 200);
       },
       (record) => {
         now += 1000;
@@ -201,6 +248,69 @@ describe('the recorder', () => {
     expect(record.details(0)).toMatchObject({ steps: { length: 500 }, dropped: 9501 });
   });
 
+  it('keeps how a request came out, and what went wrong, beyond the number of steps that it keeps', () => {
+    begin();
+    const record = recorder.arrive(arrival)!;
+    for (let i = 0; i < 10_000; i++) record.step('statement', now, { sql: 'SELECT 1', took: 0 });
+    record.threw(new TypeError('of 4711'), now);
+    recorder.responded(record, 500);
+    expect(
+      recorder
+        .details(record.id)
+        ?.steps.slice(-2)
+        .map(({ kind: step }) => step),
+    ).toEqual(['threw', 'responded']);
+    expect(recorder.troubles().map(({ kind: trouble }) => trouble)).toEqual(['N+1', 'failed handler']);
+  });
+
+  it('counts an error that comes from a recorded one as the same', () => {
+    begin();
+    const record = recorder.arrive(arrival)!;
+    const refused = new RangeError('of 4711');
+    record.account(refused);
+    const wrapped = new Error('no order', { cause: new Error('no row', { cause: refused }) });
+    record.threw(wrapped, now);
+    record.threw(wrapped, now);
+    record.threw('a string', now);
+    record.threw('a string', now);
+    const steps = recorder.details(record.id)!.steps.filter(({ kind: step }) => step === 'threw');
+    expect(steps.map(({ known }) => known)).toEqual([true, undefined]);
+  });
+
+  it('survives errors that cannot be read', () => {
+    begin();
+    const fail = (): never => {
+      throw new Error('no');
+    };
+    const unreadable = Object.defineProperties(new Error('x'), {
+      constructor: { get: fail },
+      code: { get: fail },
+      stack: { get: fail },
+      cause: { get: fail },
+    });
+    const nameless = Object.assign(new Error('x'), { constructor: undefined });
+    current = recorder.arrive(arrival);
+    for (const error of [unreadable, nameless]) recorder.failed(error);
+    recorder.responded(current!, 500);
+    expect(recorder.troubles()).toMatchObject([{ kind: 'failed handler', error: 'an error that cannot be read' }]);
+  });
+
+  it('keeps nothing of the host once a request is over', () => {
+    begin();
+    let asked = 0;
+    const record = recorder.arrive({
+      ...arrival,
+      lost: () => ++asked > 0,
+      route: () => (++asked > 0 ? '/users' : undefined),
+      requestId: () => String(++asked),
+    })!;
+    recorder.responded(record, 200);
+    const before = asked;
+    expect(recorder.all().requests).toMatchObject([{ route: '/users', requestId: String(before) }]);
+    recorder.tick();
+    expect([asked, record.lost]).toEqual([before, false]);
+  });
+
   it('keeps a bounded number of kinds, keys and open scopes, and still counts', () => {
     begin();
     for (let i = 0; i < 6000; i++) recorder.scopeOpened(app.createScope({ tags: [`tenant ${i}`] }));
@@ -226,5 +336,22 @@ describe('the recorder', () => {
     expect(recorder.tick().requests).toMatchObject([{ state: 'open' }]);
     lost = true;
     expect(recorder.tick().requests).toMatchObject([{ state: 'aborted' }]);
+  });
+});
+
+describe('how often a request sent a statement', () => {
+  it('is counted for each attempt of a transaction that was retried', () => {
+    const sums = new RequestSums(new NamesTable());
+    for (const span of [1, 2, 3]) {
+      for (let i = 0; i < 2; i++) sums.statement('SELECT a', 1, span);
+      if (span < 3) sums.rolledBack(span);
+    }
+    expect(sums.toJSON()).toMatchObject({ statements: 6, alike: 2 });
+    for (let i = 0; i < 4; i++) sums.statement('SELECT b', 1, 4);
+    sums.rolledBack(4);
+    expect(sums.toJSON()).toMatchObject({ statements: 10, alike: 4 });
+    // Transactions that were committed, and statements outside of them, are one.
+    for (const span of [undefined, 5, 6]) sums.statement('SELECT a', 1, span);
+    expect(sums.toJSON()).toMatchObject({ alike: 5 });
   });
 });

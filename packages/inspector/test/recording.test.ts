@@ -48,6 +48,22 @@ describe.each(hosts)('a recording on $name', (host) => {
     expect(headers.has('x-debug-token-link')).toBe(false);
   });
 
+  it('lists as many requests per second as the page asks for, but not another site', async () => {
+    await start({ samplesPerSecond: 1 });
+    const watching = await open();
+    const ask = async (perSecond: string, headers: Record<string, string> = {}): Promise<number> => {
+      const response = await fetch(`${app.url}/inspector/samples`, { method: 'POST', body: perSecond, headers });
+      return response.status;
+    };
+    expect(await Promise.all(['0', '-1', '1001', 'many', ''].map((perSecond) => ask(perSecond)))).toEqual([
+      400, 400, 400, 400, 400,
+    ]);
+    expect(await ask('900', { 'sec-fetch-site': 'cross-site' })).toBe(403);
+    expect(watching.latest.now.samplesPerSecond).toBe(1);
+    expect(await ask('900')).toBe(204);
+    await watching.until(() => watching.latest.now.samplesPerSecond === 900);
+  });
+
   it('has the id that the application gives a request, if the option names its header', async () => {
     await start({ requestIdHeader: 'Content-Type' });
     const watching = await open();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withoutValues } from '../src/recorder.js';
+import { withoutValues } from '../src/statements.js';
 
 describe('the text of a statement, without values', () => {
   it.each([
@@ -18,6 +18,11 @@ describe('the text of a statement, without values', () => {
     [`WHERE a = E'one'\n'it\\'s secret' OR b`, "WHERE a = '…' OR b"],
     ["SELECT /* it's /* one */ secret */ a FROM t", 'SELECT a FROM t'],
     ['SELECT 1 -- trace 4711\n FROM t /* user 42 */', 'SELECT ? FROM t'],
+    [String.raw`WHERE a = 'it\'s secret' OR b = 'secret'`, "WHERE a = '…'"],
+    [String.raw`WHERE a = 'it\'', b = 'secret'`, "WHERE a = '…'"],
+    [String.raw`WHERE a = 'C:\\' AND b`, "WHERE a = '…'"],
+    [String.raw`WHERE a LIKE '50\%' AND b`, "WHERE a LIKE '…' AND b"],
+    ['WHERE a = "ada@example.org" AND "b c".d', `WHERE a = '…' AND "b c".d`],
     ["SELECT 'never closed", "SELECT '…'"],
     ['SELECT /* never closed', 'SELECT'],
     ['SELECT $$never closed', "SELECT '…'"],

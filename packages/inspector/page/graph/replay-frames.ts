@@ -1,10 +1,9 @@
-import type { RequestDetails, ScopeSpan } from '../../src/wire.js';
-import { groupBy } from '../format.js';
+import type { RequestDetails } from '../../src/wire.js';
 
 /** The scopes and instances of a request that exist at one of its steps. */
 export interface Frame {
-  /** How many scopes are open, by box. */
-  readonly open: ReadonlyMap<string, number>;
+  /** Boxes with a scope that is open. */
+  readonly open: ReadonlySet<string>;
   /** Boxes with a scope that nobody disposes although the response was sent. */
   readonly left: ReadonlySet<string>;
   /** The services that were created and are not disposed, with the box in which they are; no box is the application's. */
@@ -12,7 +11,7 @@ export interface Frame {
   readonly failed: readonly Service[];
 }
 
-export interface Service {
+interface Service {
   readonly box: string | undefined;
   readonly key: string;
 }
@@ -40,18 +39,9 @@ export function frameAt(request: RequestDetails, position: number): Frame {
   const open = Array.from(openSpans, (span) => spans[span]).filter((span) => span !== undefined);
   const left = responded ? open.filter(({ closed }) => closed === undefined) : [];
   return {
-    open: countByBox(open),
+    open: new Set(open.map(({ box }) => box)),
     left: new Set(left.map(({ box }) => box)),
     created: [...created.values()].filter(({ span }) => !isOver || span !== undefined),
     failed: isOver ? [] : failed,
   };
-}
-
-function countByBox(spans: readonly ScopeSpan[]): Map<string, number> {
-  return new Map(
-    Array.from(
-      groupBy(spans, ({ box }) => box),
-      ([box, own]) => [box, own.length],
-    ),
-  );
 }

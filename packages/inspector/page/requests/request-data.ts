@@ -1,6 +1,7 @@
-import type { RequestDetails, Step, StepKind } from '../../src/wire.js';
-import { MANY_ALIKE } from '../filter/filter.js';
-import { duration, lastOf, nameOfFinding } from '../format.js';
+import { idOf, MOST_ALIKE, type Sign, signsOf } from '../../src/signs.js';
+import type { RequestDetails, RequestSummary, Step, StepKind, Trouble } from '../../src/wire.js';
+import { duration, groupBy, lastOf, type Mark } from '../format.js';
+import { outcomeLine, outcomeWord, routeText } from '../sentences.js';
 
 /** Steps that follow one another: one, or the same statement many times. */
 export type Fold = readonly [Step, ...Step[]];
@@ -13,7 +14,7 @@ export function foldSteps(steps: readonly Step[]): Fold[] {
     if (run && isAlike(run[0], step)) run.push(step);
     else runs.push([step]);
   }
-  return runs.flatMap((run): Fold[] => (run.length >= MANY_ALIKE ? [run] : run.map((step): Fold => [step])));
+  return runs.flatMap((run): Fold[] => (run.length >= MOST_ALIKE ? [run] : run.map((step): Fold => [step])));
 }
 
 function isAlike(one: Step, other: Step): boolean {
@@ -80,12 +81,7 @@ export interface StatementGroup {
   readonly sql: string;
   readonly steps: readonly Step[];
   readonly totalMs: number;
-  readonly longestMs: number;
-  /** Sent so often that one statement should do: N+1. */
-  readonly repeated: boolean;
-  readonly slow: boolean;
-  readonly outside: number;
-  readonly failed: number;
+  readonly marks: readonly Mark[];
 }
 
 // A part is slow that takes a fifth of the request, and is more than noise.
@@ -94,240 +90,132 @@ const SLOW_MS = 5;
 
 /** The statements of a request by their text, those that took most time first. */
 export function statementGroups({ steps, milliseconds, elapsed = 0 }: RequestDetails): StatementGroup[] {
-  const bySql = new Map<string, Step[]>();
-  for (const step of steps) {
-    if (step.kind !== 'statement' || step.sql === undefined) continue;
-    const alike = bySql.get(step.sql);
-    if (alike) alike.push(step);
-    else bySql.set(step.sql, [step]);
-  }
   const slowMs = Math.max(SLOW_MS, (milliseconds ?? elapsed) * SLOW_PART);
-  return Array.from(bySql, ([sql, alike]) => groupOf(sql, alike, slowMs)).toSorted(
-    (one, other) => other.totalMs - one.totalMs,
+  const groups = groupBy(
+    steps.filter(({ kind }) => kind === 'statement'),
+    ({ sql = '' }) => sql,
   );
+  return Array.from(groups, ([sql, alike]) => {
+    const totalMs = alike.reduce((sum, { took = 0 }) => sum + took, 0);
+    return { sql, steps: alike, totalMs, marks: marksOfGroup(alike, slowMs) };
+  }).toSorted((one, other) => other.totalMs - one.totalMs);
 }
 
-function groupOf(sql: string, steps: readonly Step[], slowMs: number): StatementGroup {
-  const durations = steps.map(({ took = 0 }) => took);
-  const longestMs = Math.max(...durations);
-  return {
-    sql,
-    steps,
-    totalMs: durations.reduce((sum, took) => sum + took, 0),
-    longestMs,
-    repeated: steps.length >= MANY_ALIKE,
-    slow: longestMs >= slowMs,
-    outside: steps.filter(({ outside }) => outside).length,
-    failed: steps.filter(({ error }) => error !== undefined).length,
-  };
-}
-
-/** Ids in descending order of position: the newest request, which has the highest id, is at position 0. */
-export class RequestOrder {
-  /** Ascending, so that a new request is appended. */
-  #ids: number[] = [];
-
-  get length(): number {
-    return this.#ids.length;
-  }
-
-  reset(ids: readonly number[]): void {
-    this.#ids = ids.toSorted((one, other) => one - other);
-  }
-
-  add(id: number): void {
-    const index = this.#indexFrom(id);
-    if (this.#ids[index] !== id) this.#ids.splice(index, 0, id);
-  }
-
-  remove(id: number): void {
-    const index = this.#indexFrom(id);
-    if (this.#ids[index] === id) this.#ids.splice(index, 1);
-  }
-
-  has(id: number): boolean {
-    return this.#ids[this.#indexFrom(id)] === id;
-  }
-
-  at(position: number): number | undefined {
-    return this.#ids[this.#ids.length - 1 - position];
-  }
-
-  /** The position of the request, or of the next older one. */
-  positionOf(id: number): number {
-    const index = this.#indexFrom(id);
-    return this.#ids.length - 1 - (this.#ids[index] === id ? index : index - 1);
-  }
-
-  /** How many are newer. */
-  newerThan(id: number): number {
-    return this.#ids.length - this.#indexFrom(id + 1);
-  }
-
-  /** The index of the first id that is not below this one. */
-  #indexFrom(id: number): number {
-    let low = 0;
-    let high = this.#ids.length;
-    // Almost always it is a new one.
-    if (high > 0 && (this.#ids[high - 1] ?? 0) < id) return high;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#ids[middle] ?? 0) < id) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-}
-
-/** A request in plain text, for an issue or a chat. */
-export function requestText(request: RequestDetails, ref: string): string {
-  const { method, route, state, status, milliseconds, elapsed = 0, outcome, steps, spans } = request;
-  const took = milliseconds === undefined ? `in progress for ${duration(elapsed)}` : duration(milliseconds);
-  const groups = statementGroups(request).map(
-    ({ sql, steps: alike, totalMs }) => `  ${alike.length}x ${duration(totalMs)}  ${sql}`,
-  );
-  const lines = steps.map((step) => `  ${duration(step.at).padStart(9)}  ${stepText(step, request)}`);
-  const leaks = spans.flatMap(({ box, where }) =>
-    where ? [`A ${lastOf(box)} scope leaked, opened at ${where.join(', ')}`] : [],
-  );
-  return [
-    `${method} ${route}`,
-    [status ?? state, took, outcome, ref].filter(Boolean).join(', '),
-    ...leaks,
-    ...(groups.length > 0 ? ['', 'Statements', ...groups] : []),
-    '',
-    'Steps',
-    ...lines,
-    '',
-  ].join('\n');
-}
-
-/** The command that sends such a request: values of the original are not known, so each parameter is to be filled in. */
-export function curlSkeleton({ method, route }: RequestDetails, origin: string): string {
-  const parts = ['curl'];
-  if (method !== 'GET') parts.push('-X', method);
-  if (['POST', 'PUT', 'PATCH'].includes(method)) parts.push("-H 'content-type: application/json'", "-d '{}'");
-  return [...parts, quoted(origin + route)].join(' ');
-}
-
-/** In single quotes, which leave every character as it is. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
-function stepText(step: Step, { spans, status }: RequestDetails): string {
-  const { kind, span, key, path = [], sql, error, found, where, took, outside, line } = step;
-  const scope = span === undefined ? undefined : spans[span];
-  const isScope = kind === 'scope opened' || kind === 'scope closed';
-  const parts = [
-    isScope ? `${lastOf(scope?.box ?? '')} ${kind}` : kind,
-    outside && '(outside of a transaction)',
-    kind === 'responded' && status !== undefined && String(status),
-    line && `${line.source} ${line.level}: ${line.text}`,
-    path.length > 1 ? path.join(' -> ') : key,
-    found !== undefined && nameOfFinding(found),
-    sql,
-    error,
-    took !== undefined && `[${duration(took)}]`,
-    where !== undefined && `at ${where}`,
+function marksOfGroup(steps: readonly Step[], slowMs: number): Mark[] {
+  const outside = steps.filter((step) => step.outside).length;
+  const failed = steps.filter(({ error }) => error !== undefined).length;
+  const marks: (Mark | false)[] = [
+    failed > 0 && { text: times('failed', failed), mood: 'bad' },
+    steps.length >= MOST_ALIKE && { text: 'N+1', mood: 'warn', title: 'One statement may do' },
+    steps.some(({ took = 0 }) => took >= slowMs) && { text: 'slow', mood: 'warn' },
+    outside > 0 && { text: 'outside', mood: '', title: 'Sent outside of a transaction' },
   ];
-  return parts.filter(Boolean).join(' ');
+  return marks.filter((mark) => mark !== false);
 }
 
-/** One measure of two requests; undefined where one of them does not have it. */
-export interface Pair {
-  readonly name: string;
-  readonly one: number | undefined;
-  readonly other: number | undefined;
+/** What went wrong in the request, and where, as the server groups it. */
+export function problemsOf(request: RequestDetails, slowMs: number): Sign[] {
+  const leaks = request.spans.flatMap(({ box, where, closed }): Sign[] => {
+    if (!where) return [];
+    const cause = `A ${lastOf(box)} scope ${closed === undefined ? 'is still open' : 'was closed long'} after the response. The line opened it`;
+    return [{ kind: 'leak', cause, where: where[0] }];
+  });
+  return [...new Map([...signsOf(request, slowMs), ...leaks].map((sign) => [idOf(sign), sign])).values()];
 }
 
-interface StatementPair {
-  readonly sql: string;
-  readonly count: Pair;
-  readonly milliseconds: Pair;
+type Cause = Pick<Sign, 'error' | 'kind' | 'sql' | 'where'> | Trouble;
+
+/** The step of the request that a trouble is about. */
+export function stepOf({ kind, where, sql, error }: Cause, { steps, spans }: RequestDetails): Step | undefined {
+  const isAt = (step: Step): boolean => where !== undefined && (step.where === where || step.heldBy?.where === where);
+  const opened = (step: Step): boolean =>
+    step.kind === 'scope opened' && where !== undefined && spans[step.span ?? -1]?.where?.[0]?.includes(where) === true;
+  const tests: readonly ((step: Step) => boolean)[] = [
+    (step) => error !== undefined && step.error === error && isAt(step),
+    (step) => error !== undefined && step.error === error,
+    (step) => kind === 'leak' && opened(step),
+    (step) => kind === 'aborted' && step.kind === 'aborted',
+    (step) => isAt(step) && (sql === undefined || step.sql === sql),
+    isAt,
+    (step) => sql !== undefined && step.sql === sql,
+  ];
+  for (const test of tests) {
+    const found = steps.find(test);
+    if (found) return found;
+  }
+  return steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0))[0];
 }
 
-export interface Compared {
-  readonly durations: readonly Pair[];
-  readonly statements: readonly StatementPair[];
-  /** How often each service was created. */
-  readonly services: readonly Pair[];
+/** Waiting for less than this is normal. */
+const LONG_WAIT_MS = 10;
+
+/** The status of the response, or the state of a request without one. */
+export function stateMark({ state, status = 0 }: RequestSummary): Mark {
+  if (state === 'open') return { text: 'open', mood: '' };
+  if (state === 'aborted') return { text: 'aborted', mood: 'bad' };
+  return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
 }
 
-/** Two requests side by side: what differs most comes first. */
-export function compareRequests(one: RequestDetails, other: RequestDetails): Compared {
-  return {
-    durations: durationsOf(one, other),
-    statements: statementsOf(one, other),
-    services: pairs(servicesOf(one), servicesOf(other)).toSorted(byDifference),
-  };
+/** The marks of a request besides its status, the worst first. */
+export function marksOf(request: RequestSummary, slowMs: number): Mark[] {
+  const { leaks, failures, findings, failedAttempts, alike, waited, statements, milliseconds = 0 } = request;
+  const outcome = outcomeWord(request);
+  const title = outcomeLine(request);
+  const marks: (Mark | false)[] = [
+    leaks > 0 && { text: 'leak', mood: 'bad', title: 'A scope is still open' },
+    failures > 0 && { text: times('failure', failures), mood: 'bad', title: 'A service could not be created' },
+    findings > 0 && { text: times('check', findings), mood: 'bad', title: 'The transaction check has found something' },
+    outcome !== undefined && { text: outcome, mood: moodOfOutcome(request), ...(title !== undefined && { title }) },
+    failedAttempts > 0 &&
+      request.outcome !== 'unknown' && {
+        text: times('retried', failedAttempts),
+        mood: 'warn',
+        title: 'Transactions before the last one were not committed',
+      },
+    milliseconds >= slowMs && { text: 'slow', mood: 'warn', title: `It took longer than ${duration(slowMs)}` },
+    alike >= MOST_ALIKE && { text: `N+1 ×${alike}`, mood: 'warn', title: `One statement was sent ${alike} times` },
+    waited >= LONG_WAIT_MS && {
+      text: `waited ${duration(waited)}`,
+      mood: 'warn',
+      title: `It waited ${duration(waited)} for a connection`,
+    },
+    statements > 0 && {
+      text: `${statements} SQL`,
+      mood: '',
+      title: `${statements} ${statements === 1 ? 'statement' : 'statements'}`,
+    },
+  ];
+  return marks.filter((mark) => mark !== false);
 }
 
-/** How much more the other one has. */
-export function differenceOf({ one = 0, other = 0 }: Pair): number {
-  return other - one;
+/** To roll back and respond with a status of 4xx is what the application has decided. */
+function moodOfOutcome({ outcome, status = 0 }: RequestSummary): Mark['mood'] {
+  if (outcome === 'committed') return 'good';
+  return outcome === 'rolled back' && status >= 400 && status < 500 ? '' : 'bad';
 }
 
-function durationsOf(one: RequestDetails, other: RequestDetails): Pair[] {
-  const parts = (request: RequestDetails): Map<string, number> =>
-    new Map(timeParts(request).map(({ name, milliseconds }) => [name, milliseconds]));
-  return [{ name: 'duration', one: one.milliseconds, other: other.milliseconds }, ...pairs(parts(one), parts(other))];
+function times(name: string, number: number): string {
+  return number === 1 ? name : `${name} ×${number}`;
 }
 
-function statementsOf(one: RequestDetails, other: RequestDetails): StatementPair[] {
-  const groups = (request: RequestDetails, of: 'count' | 'milliseconds'): Map<string, number> =>
-    new Map(statementGroups(request).map(({ sql, steps, totalMs }) => [sql, of === 'count' ? steps.length : totalMs]));
-  const milliseconds = new Map(
-    pairs(groups(one, 'milliseconds'), groups(other, 'milliseconds')).map((pair) => [pair.name, pair]),
-  );
-  return pairs(groups(one, 'count'), groups(other, 'count'))
-    .map((count) => ({
-      sql: count.name,
-      count,
-      milliseconds: milliseconds.get(count.name) ?? { name: count.name, one: undefined, other: undefined },
-    }))
-    .toSorted((a, b) => byDifference(a.milliseconds, b.milliseconds));
+/** Quotes make one word of several, so they count for nothing in it. */
+function plain(text: string): string {
+  return text.replaceAll('"', ' ').replaceAll(/ +/g, ' ').trim().toLowerCase();
 }
 
-function servicesOf({ steps }: RequestDetails): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { kind, key } of steps)
-    if (kind === 'created' && key !== undefined) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return counts;
+/** The filter that finds this text. */
+export function phrase(text: string): string {
+  return `"${plain(text)}"`;
 }
 
-function pairs(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Pair[] {
-  const names = new Set([...one.keys(), ...other.keys()]);
-  return Array.from(names, (name) => ({ name, one: one.get(name), other: other.get(name) }));
-}
-
-function byDifference(one: Pair, other: Pair): number {
-  return Math.abs(differenceOf(other)) - Math.abs(differenceOf(one));
-}
-
-/** Editors that open a file by an address. */
-export const EDITORS: Readonly<Record<string, string>> = {
-  vscode: 'VS Code',
-  cursor: 'Cursor',
-  zed: 'Zed',
-  windsurf: 'Windsurf',
-  idea: 'IntelliJ IDEA, WebStorm',
-};
-
-export interface EditorSetting {
-  readonly editor: string;
-  /** The folder in which the server was started, on the machine of the one who reads the page. */
-  readonly folder: string;
-}
-
-/** `vscode://file/home/me/shop/src/orders.ts:42:7`; undefined without an editor, or for a path whose folder nobody has said. */
-export function editorLink(where: string, { editor, folder }: EditorSetting): string | undefined {
-  const [, path = '', line, column = '1'] = /([^\s()]+?):(\d+)(?::(\d+))?\)?$/.exec(where) ?? [];
-  if (line === undefined || !Object.hasOwn(EDITORS, editor)) return undefined;
-  const isAbsolute = /^(?:\/|[a-z]:[\\/])/i.test(path);
-  if (!isAbsolute && folder === '') return undefined;
-  const whole = (isAbsolute ? path : `${folder.replace(/[\\/]+$/, '')}/${path}`).replaceAll('\\', '/');
-  const file = encodeURI(whole.replace(/^\//, '')).replaceAll('#', '%23').replaceAll('?', '%3F');
-  if (editor === 'idea') return `idea://open?file=/${file}&line=${line}&column=${column}`;
-  return `${editor}://file/${file}:${line}:${column}`;
+/** Whether a request has all words of the filter. Statements and services count, too. */
+export function matches(request: RequestSummary, filter: string, names: readonly string[], ref: string): boolean {
+  const words = Array.from(filter.matchAll(/"([^"]*)"?|(\S+)/g), ([, quoted, word = '']) => plain(quoted ?? word));
+  if (words.every((word) => word === '')) return true;
+  const { method, route, status, state, requestId = '', texts, keys } = request;
+  const marks = marksOf(request, Infinity).map(({ text }) => text);
+  const known = [...texts, ...keys].map((index) => names[index] ?? '');
+  const row = `${method} ${routeText(route)} ${status ?? ''}`;
+  const all = [row, state, ref, requestId, ...marks, ...known].map(plain).join('\n');
+  return words.every((word) => all.includes(word));
 }

@@ -1,7 +1,10 @@
+import { signal } from '@preact/signals';
 import type { GraphView, Hello, RequestDetails, RouteStats, StartUp, StatementStats } from '../../src/wire.js';
-import { byId, setText } from '../dom.js';
 import { EventStream } from './event-stream.js';
 import { Feed, type Store, type StreamMessage } from './store.js';
+
+/** The state of the stream. */
+export const connection = signal<'connecting' | 'live' | 'reconnecting'>('connecting');
 
 /** Calls `take` with the messages of the one stream that all tabs share. */
 function joinStream(take: (message: StreamMessage) => void): void {
@@ -34,12 +37,12 @@ export function connect(store: Store): void {
   const feed = new Feed(store, fetchState);
   joinStream((message) => {
     if (message.kind === 'reconnecting') {
-      show('reconnecting');
+      connection.value = 'reconnecting';
       // The stream does not say why it was refused; this does, where the login has expired.
       if (!document.hidden) fetchState().catch(() => undefined);
       return;
     }
-    show('live');
+    connection.value = 'live';
     feed.take(message);
   });
 }
@@ -81,8 +84,7 @@ async function read(path: string): Promise<unknown> {
   return response.json();
 }
 
-function show(state: 'live' | 'reconnecting'): void {
-  const element = byId('connection');
-  element.dataset['state'] = state;
-  setText(element, state);
+/** Asks the server to list so many requests without trouble per second. */
+export async function sample(perSecond: number): Promise<void> {
+  await fetch('samples', { method: 'POST', body: String(perSecond) });
 }

@@ -1,4 +1,4 @@
-import type { Hello, Now, RequestSummary, ServiceStats, Tick } from '../../src/wire.js';
+import type { Hello, Now, RequestSummary, ServiceStats, Tick, Trouble } from '../../src/wire.js';
 import { refOf } from '../address.js';
 
 /** The changes of one message to the list of requests. */
@@ -7,8 +7,6 @@ export interface Change {
   readonly changed: readonly RequestSummary[];
   /** Those that the server has forgotten for newer ones. */
   readonly removed: readonly number[];
-  /** Those that had no trouble before this message, or were not there. */
-  readonly troubled: readonly RequestSummary[];
   /** Whether the message was the complete state: everything before it is void. */
   readonly complete: boolean;
 }
@@ -19,6 +17,10 @@ type Listener = (changed: readonly RequestSummary[], change: Change) => void;
 export class Store {
   hello: Hello | undefined;
   now: Now | undefined;
+  /** What went wrong, by its cause, the newest first. */
+  troubles: readonly Trouble[] = [];
+  /** That of the recording before: a restart does not take away what one reads. */
+  earlier: readonly Trouble[] = [];
   readonly requests = new Map<number, RequestSummary>();
   readonly services = new Map<string, ServiceStats>();
   /** Texts of statements and keys of services, which requests name by index. */
@@ -39,14 +41,6 @@ export class Store {
     return refOf(this.hello?.boot ?? '', id);
   }
 
-  routes(): string[] {
-    return [...new Set([...this.requests.values()].map(({ route }) => route))].toSorted();
-  }
-
-  keys(): string[] {
-    return [...new Set([...this.services.values()].map(({ key }) => key))].toSorted();
-  }
-
   onChange(listener: Listener): void {
     this.#listeners.push(listener);
   }
@@ -58,7 +52,9 @@ export class Store {
 
   begin(hello: Hello): void {
     const isNew = hello.boot !== this.hello?.boot;
+    if (isNew && this.troubles.length > 0) this.earlier = this.troubles;
     this.hello = hello;
+    this.troubles = [];
     this.requests.clear();
     this.#sample.clear();
     this.#trouble.clear();
@@ -76,27 +72,25 @@ export class Store {
     return this.services.get(`${box}\n${key}`);
   }
 
-  #take({ now, requests, services, names }: Tick, complete: boolean): void {
+  #take({ now, requests, services, names, troubles }: Tick, complete: boolean): void {
     this.names.splice(names.from, names.texts.length, ...names.texts);
     this.now = now;
-    const troubled = requests.filter((request) => this.#put(request));
+    if (troubles) this.troubles = troubles;
+    for (const request of requests) this.#put(request);
     const removed = [
       ...this.#removeOldest(this.#sample, this.hello?.keep ?? 0),
       ...this.#removeOldest(this.#trouble, this.hello?.keepTrouble ?? 0),
     ];
     for (const service of services) this.services.set(`${service.box}\n${service.key}`, service);
-    const change = { changed: requests, removed, troubled, complete };
+    const change = { changed: requests, removed, complete };
     for (const listener of this.#listeners) listener(requests, change);
   }
 
-  /** Returns whether it has trouble that it did not have before. */
-  #put(request: RequestSummary): boolean {
+  #put(request: RequestSummary): void {
     const { id, trouble } = request;
     this.requests.set(id, request);
-    const isNewTrouble = trouble && !this.#trouble.has(id);
     (trouble ? this.#trouble : this.#sample).add(id);
-    if (isNewTrouble) this.#sample.delete(id);
-    return isNewTrouble;
+    if (trouble) this.#sample.delete(id);
   }
 
   #removeOldest(ring: Set<number>, most: number): number[] {

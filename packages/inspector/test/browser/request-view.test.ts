@@ -1,6 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { useBrowserApp } from '../support/browser-app.js';
@@ -11,33 +8,24 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
 
   const open = async (path: string): Promise<void> => {
     await t.start();
-    await t.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await t.open('#/requests');
     await t.ask(`${path}/1`);
     await t.row(path).click();
     await t.page.locator('.waterfall').waitFor();
   };
   const group = (text: string): Locator => t.page.locator('.statement-group', { hasText: text });
-  const exported = async (name: string): Promise<string> => {
-    await t.page.locator('#requests').getByText('Export').click();
-    await t.page.getByRole('button', { name }).click();
-    await t.page.getByRole('button', { name: 'copied' }).waitFor();
-    return t.page.evaluate('navigator.clipboard.readText()');
-  };
-
-  it('shows its statements in groups, with their number, N+1 and the line of code', async () => {
+  it('shows its statements in groups, with their number, N+1, and their lines of code as steps', async () => {
     await open('/many');
     await expect
       .poll(() => t.page.locator('.statements h3').innerText())
       .toMatch(/^13 statements, 12 alike, 6\.5 ms of /);
     const products = group('products');
     expect(await products.locator('.times').innerText()).toContain('12×');
-    expect(await products.locator('.marks').innerText()).toMatch(/N\+1.*outside/s);
-    expect(await products.locator('li').count()).toBe(0);
-    await products.locator('summary').click();
-    await expect.poll(() => products.locator('li:not(.whole)').count()).toBe(12);
-    expect(await products.locator('.place').first().innerText()).toMatch(/browser-app\.ts:\d+:\d+/);
-    expect(await group('SELECT ?').locator('.marks').innerText()).not.toContain('N+1');
+    expect(await products.locator('.chips').innerText()).toMatch(/N\+1.*outside/s);
+    expect(await group('SELECT ?').locator('.chips').innerText()).not.toContain('N+1');
+    expect(await t.page.locator('.row[data-kind=statement] .where').first().innerText()).toMatch(
+      /browser-app\.ts:\d+:\d+/,
+    );
   });
 
   it('shows statements that are alike as one row, and each of them on demand', async () => {
@@ -50,7 +38,7 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
 
   it('shows what failed to be created, on top and in its place', async () => {
     await open('/missing');
-    expect(await t.page.locator('.problem').innerText()).toContain(
+    expect(await t.page.locator('.request-view .trouble').innerText()).toContain(
       'IMissing could not be created: ContainerError AMBIT_NOT_REGISTERED',
     );
     const row = t.page.locator('.row[data-kind=failed][data-mood=bad]');
@@ -59,7 +47,9 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
 
   it('shows the cause of a rollback in full', async () => {
     await open('/sold-out');
-    expect(await t.page.locator('.problem').innerText()).toContain('Rolled back because of TypeError E_SOLD_OUT');
+    expect(await t.page.locator('.outcome').innerText()).toBe(
+      'Its last transaction was rolled back: nothing of that one is stored.',
+    );
     const label = t.page.locator('.row[data-kind=rollback] .label');
     expect(await label.getAttribute('title')).toBe('ROLLBACK TypeError E_SOLD_OUT');
     await t.page.setViewportSize({ width: 320, height: 600 });
@@ -69,6 +59,29 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
     expect(await t.page.evaluate(isCut)).toBe(false);
   });
 
+  it.for([
+    [
+      { doing: 'it waited 700 ms for bank.example at bank.ts:1:1', where: 'bank.ts:1:1' },
+      'meanwhile POST /pay had a transaction open, which was open for 900 ms: it waited 700 ms for bank.example at bank.ts:1:1',
+    ],
+    [{ where: 'pay.ts:2:3' }, 'meanwhile POST /pay had a transaction open, which was open for 900 ms, at pay.ts:2:3'],
+    [{ among: 12 }, 'meanwhile 12 transactions had one, the longest for 900 ms (POST /pay)'],
+  ] as const)('says in one quiet line what a step waited for: %j', async ([held, line]) => {
+    await t.start();
+    const heldBy = { name: 'POST /pay', milliseconds: 900, ended: false, ...held };
+    await t.page.route(/\/requests\/\d+$/, async (route) => {
+      const response = await route.fetch();
+      const request = (await response.json()) as { steps: { kind: string }[] };
+      const steps = request.steps.map((step) => (step.kind === 'connection' ? { ...step, took: 300, heldBy } : step));
+      await route.fulfill({ response, json: { ...request, steps } });
+    });
+    await t.open('#/requests');
+    await t.ask('/orders/1');
+    await t.row('/orders').click();
+    const said = t.page.locator('.row[data-kind=connection] .label .hint');
+    expect(await said.textContent()).toBe(line);
+  });
+
   it('tells what its time was spent on', async () => {
     await open('/many');
     await expect
@@ -76,67 +89,20 @@ describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
       .toMatch(/statements\s+6\.5 ms|not accounted for/);
   });
 
-  it('opens a line of code in the editor that the user has chosen, and only then', async () => {
-    await open('/many');
-    await group('products').locator('summary').click();
-    await t.page.locator('.place').first().waitFor();
-    expect(await t.page.locator('.place a').count()).toBe(0);
-    await t.page.getByText('Open lines of code in an editor').click();
-    await t.page.getByLabel('Editor').selectOption('vscode');
-    await t.page.getByLabel('Folder of the project').fill('/home/me/shop');
-    await t.page.keyboard.press('Enter');
-    const link = t.page.locator('.place a').first();
-    await expect
-      .poll(() => link.getAttribute('href'))
-      .toMatch(/^vscode:\/\/file\/home\/me\/shop\/.*browser-app\.ts:\d+:\d+$/);
-    // The group that was open still is.
-    await expect.poll(() => group('products').locator('li:not(.whole)').count()).toBe(12);
+  it('shows a statement of many columns in two lines, and all of it on demand', async () => {
+    await open('/wide');
+    const statement = t.page.locator('.statement-group .sql');
+    const height = async (): Promise<number> => (await statement.locator('code').boundingBox())?.height ?? 0;
+    const lines = await height();
+    expect(lines).toBeLessThan(45);
+    await statement.getByRole('button', { name: 'all of it' }).click();
+    await expect.poll(height).toBeGreaterThan(lines * 2);
   });
 
-  it('is copied as text and as curl, without values', async () => {
+  it('is JSON at an address of its own', async () => {
     await open('/sold-out');
-    expect(await exported('Copy as text')).toContain('rollback TypeError E_SOLD_OUT');
-    await t.page.reload();
-    await t.page.locator('.waterfall').waitFor();
-    expect(await exported('Copy as curl')).toBe(`curl '${t.app.url}/sold-out/:id'`);
-  });
-
-  it('is downloaded, and imported again', async () => {
-    await open('/sold-out');
-    await t.page.locator('#requests').getByText('Export').click();
-    const waiting = t.page.waitForEvent('download');
-    await t.page.getByRole('button', { name: 'Download JSON' }).click();
-    const path = await (await waiting).path();
-    const content = await readFile(path, 'utf8');
-    await t.page.keyboard.press('Escape');
-    await t.page.goto(`${t.app.url}/inspector/#/requests`);
-    await t.page.reload();
-    const input = t.page.getByLabel('File');
-    const broken = join(tmpdir(), `inspector-import-${process.pid}.json`);
-    await writeFile(broken, '{}');
-    await input.setInputFiles(broken);
-    await t.page.getByText('not a request of the inspector').waitFor();
-    await writeFile(broken, content);
-    await input.setInputFiles(broken);
-    await t.page.getByText('Imported from a file.').waitFor();
-    expect(await t.page.locator('.problem').innerText()).toContain('E_SOLD_OUT');
-    expect(t.complaints).toEqual([]);
-  });
-
-  it('is compared with another one of its route', async () => {
-    await t.start();
-    await t.open('#/requests');
-    await t.ask('/many/1');
-    await t.ask('/many/2');
-    await expect.poll(() => t.page.locator('.request', { hasText: '200' }).count()).toBe(2);
-    await t.row('/many').click();
-    await t.page.locator('.waterfall').waitFor();
-    await t.page.getByLabel('Compare with').focus();
-    await t.page.getByLabel('Compare with').selectOption({ index: 1 });
-    const compared = t.page.getByRole('region', { name: 'Comparison' });
-    const products = compared.locator('tr', { hasText: 'products' });
-    expect(await products.innerText()).toMatch(/12×\s+12×\s+same/);
-    await compared.getByRole('button', { name: 'Close' }).click();
-    await expect.poll(() => compared.count()).toBe(0);
+    const href = await t.page.getByRole('link', { name: 'JSON' }).getAttribute('href');
+    const read = (await (await t.ask(`/inspector/${href}`)).json()) as { route: string };
+    expect(read.route).toBe('/sold-out/:id');
   });
 });

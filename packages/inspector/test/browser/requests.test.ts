@@ -66,18 +66,6 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     await left;
   });
 
-  it('shows a leaked scope, and where it was opened', async () => {
-    await t.start({ limitMs: 100 });
-    await t.open('#/now');
-    await t.ask('/forgetful/1');
-    const old = t.page.locator('tr.old', { hasText: 'job' });
-    await old.locator('code', { hasText: 'browser-app.ts' }).waitFor();
-    await old.getByRole('button', { name: 'its request' }).click();
-    await t.row('leak').waitFor();
-    const leak = t.page.locator('.details .problem', { hasText: 'browser-app.ts' });
-    await expect(leak.waitFor()).resolves.toBeUndefined();
-  });
-
   it('filters, and pauses', async () => {
     await t.start();
     await t.open('#/requests');
@@ -87,9 +75,11 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     await t.row('/users').waitFor({ state: 'hidden' });
     await t.row('/sold-out').waitFor();
     await t.page.getByLabel('Filter').fill('');
+    await t.ask('/missing/1');
     await t.page.getByRole('button', { name: 'Trouble only' }).click();
     await t.row('/users').waitFor({ state: 'hidden' });
-    await t.page.getByRole('button', { name: 'Trouble only' }).click();
+    await t.row('/missing').waitFor();
+    await t.page.getByRole('button', { name: 'All' }).click();
     const pause = t.page.getByRole('button', { name: 'Pause' });
     await pause.click();
     await t.ask('/orders/1');
@@ -97,5 +87,39 @@ describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {
     expect(await t.row('/orders').count()).toBe(0);
     await pause.click();
     await t.row('/orders').waitFor();
+  });
+
+  it('open with the newest trouble, not with an empty pane', async () => {
+    await t.start();
+    await t.open('');
+    await t.ask('/missing/1');
+    await t.ask('/users/1');
+    await t.row('/users').waitFor();
+    await t.page.getByRole('tab', { name: 'Requests' }).click();
+    await t.page.locator('.request-view h2', { hasText: '/missing/:id' }).waitFor();
+    expect(await t.page.locator('.request[aria-current] .route').innerText()).toBe('/missing/:id');
+  });
+
+  it('say that a request has no route, but not its path, which is never recorded', async () => {
+    await t.start();
+    await t.open('#/requests');
+    await t.ask('/a-secret-path');
+    await t.row('404').waitFor();
+    expect(await t.row('404').locator('.route').innerText()).toBe('no route');
+    expect(await t.page.content()).not.toContain('a-secret-path');
+  });
+
+  it('say how many of how many are shown, and let the user choose how many are', async () => {
+    await t.start({ samplesPerSecond: 2 });
+    await t.open('#/requests');
+    await Promise.all(Array.from({ length: 40 }, () => t.ask('/users/1')));
+    await t.page
+      .getByText(/^\d+ shown of 40; without trouble 2 a second are listed, and the newest 300 kept$/)
+      .waitFor();
+    await t.page.getByLabel('How many requests without trouble').selectOption('1000');
+    await t.page.getByText('without trouble 1,000 a second').waitFor();
+    const before = await t.page.locator('.request').count();
+    await Promise.all(Array.from({ length: 40 }, () => t.ask('/users/1')));
+    await expect.poll(() => t.page.locator('.request').count()).toBe(before + 40);
   });
 });

@@ -5,7 +5,6 @@ import { chromiumUnwanted } from '../support/chromium.js';
 describe.skipIf(chromiumUnwanted)('keyboard shortcuts in Chromium', () => {
   const t = useBrowserApp();
   const shown = () => t.page.locator('[role=tab][aria-selected=true]').getAttribute('aria-controls');
-  const focused = () => t.page.evaluate('document.activeElement.className');
   const press = async (...keys: string[]): Promise<void> => {
     for (const key of keys) await t.page.keyboard.press(key);
   };
@@ -18,16 +17,19 @@ describe.skipIf(chromiumUnwanted)('keyboard shortcuts in Chromium', () => {
     await press('r');
     await expect.poll(shown).toBe('requests');
     for (const path of ['/users/1', '/orders/1']) await t.ask(path);
-    await t.page.locator('.hint', { hasText: '2 of 2' }).waitFor();
-    const chosen = t.page.locator('.request[aria-selected=true] .route');
+    await t.page.locator('.numbers-line', { hasText: '2 requests' }).waitFor();
+    const chosen = t.page.locator('.request[aria-current] .route');
     await press('j', 'j');
     await expect.poll(() => chosen.innerText()).toBe('/users/:id');
-    await press('k', 'Enter');
-    await expect.poll(focused).toBe('details');
-    expect(await chosen.innerText()).toBe('/orders/:id');
+    await press('k');
+    await expect.poll(() => chosen.innerText()).toBe('/orders/:id');
+    await press('p');
+    await expect.poll(shown).toBe('graph');
+    await press('r', 'j');
+    await t.page.locator('.request-view').waitFor();
+    await t.page.locator('.pane .details').focus();
     await press('Escape');
-    await expect.poll(focused).toBe('list');
-    expect(await chosen.count()).toBe(0);
+    await expect.poll(() => chosen.count()).toBe(0);
     await press('Space');
     await t.page.getByRole('button', { name: 'Pause', pressed: true }).waitFor();
     await press('g');

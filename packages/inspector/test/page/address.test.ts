@@ -6,6 +6,7 @@ describe('an address of the page', () => {
     ['#/graph', { view: 'graph' }],
     ['#/requests/1f0c2a9b-17', { view: 'requests', item: '1f0c2a9b-17' }],
     ['#/requests?q=status%3A4xx+or+%22%3F%26%22', { view: 'requests', q: 'status:4xx or "?&"' }],
+    ['#/requests/1f0c2a9b-17?at=1x3f9z', { view: 'requests', item: '1f0c2a9b-17', at: '1x3f9z' }],
     ['#/requests/1f0c2a9b-17?q=post', { view: 'requests', item: '1f0c2a9b-17', q: 'post' }],
   ])('%s is written as it is read', ([hash, address]) => {
     expect([parseAddress(hash), formatAddress(address)]).toEqual([address, hash]);

@@ -1,17 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Choices,
-  GraphIndex,
-  groupId,
-  NOTHING_CHOSEN,
-  searchServices,
-  shownOf,
-} from '../../page/graph/graph-index.js';
-import { layOut } from '../../page/graph/graph-layout.js';
-import { toMermaid, toSvg } from '../../page/graph/graph-drawing.js';
+import { GraphIndex } from '../../page/graph/graph-index.js';
+import { layOut, way } from '../../page/graph/graph-layout.js';
 import type { GraphView, ServiceNode } from '../../src/wire.js';
 
 const REQUEST = 'application > request';
+const WINDOW = { width: 1040, height: 640 };
+const PHONE = { width: 366, height: 520 };
 
 const node = (id: string, box: string, feature?: string): ServiceNode => ({
   id,
@@ -38,76 +32,39 @@ const view: GraphView = {
   edges: [edge('IUsers', 'IPool'), edge('IUserMail', 'IUsers'), edge('IOrders', 'IUsers'), edge('IOrders', 'IPool')],
   problems: [],
 };
-const index = new GraphIndex(view);
-const shown = (choices: Partial<Choices>) => shownOf(index, { ...NOTHING_CHOSEN, ...choices });
-const seen = (choices: Partial<Choices>) => [...shown(choices).drawnAs.keys()].toSorted();
-const arrows = (choices: Partial<Choices>) => shown(choices).edges.map(({ from, to }) => [from, to]);
 
-describe('the part of the graph that is shown', () => {
-  it('is all of it, as long as nothing is chosen', () => {
-    expect(seen({})).toEqual(['IClock', 'IOrders', 'IPool', 'IUserMail', 'IUsers']);
-    expect(arrows({})).toHaveLength(4);
-  });
+describe('the index of a graph', () => {
+  const index = new GraphIndex(view);
 
-  it('is a service and what is up to so many arrows away, in both directions', () => {
-    expect(seen({ focus: { node: 'IUserMail', depth: 1 } })).toEqual(['IUserMail', 'IUsers']);
-    expect(seen({ focus: { node: 'IUserMail', depth: 2 } })).toEqual(['IPool', 'IUserMail', 'IUsers']);
-    expect(seen({ focus: { node: 'IPool', depth: 1 } })).toEqual(['IOrders', 'IPool', 'IUsers']);
-    expect(seen({ focus: { node: 'IPool', depth: Infinity } })).toEqual(['IOrders', 'IPool', 'IUserMail', 'IUsers']);
-  });
-
-  it('leaves out boxes without a service that is near', () => {
-    const [root] = shown({ focus: { node: 'IClock', depth: 3 } }).roots;
-    expect(root!.inner).toEqual([]);
-  });
-
-  it('is one feature, or what has none', () => {
-    expect(seen({ feature: 'users' })).toEqual(['IUserMail', 'IUsers']);
-    expect(seen({ feature: '' })).toEqual(['IClock', 'IPool']);
-  });
-
-  it('has one arrow from a collapsed feature to a service, and none within it', () => {
-    const users = groupId(REQUEST, 'users');
-    expect(arrows({ collapsed: new Set([users]) })).toEqual([
-      [users, 'IPool'],
-      ['IOrders', users],
-      ['IOrders', 'IPool'],
+  it('has the boxes within each other, with their services by feature', () => {
+    const [root] = index.roots;
+    const groups = root!.inner[0]!.groups.map(({ feature, nodes }) => [feature, nodes.map(({ key }) => key)]);
+    expect([root!.box.id, Object.fromEntries(groups)]).toEqual([
+      'application',
+      { users: ['IUsers', 'IUserMail'], orders: ['IOrders'] },
     ]);
   });
 
-  it('has the arrows of a collapsed box at the box', () => {
-    expect(arrows({ collapsed: new Set([REQUEST]) })).toEqual([[REQUEST, 'IPool']]);
-    expect(shown({ collapsed: new Set([REQUEST]) }).roots[0]!.inner[0]!.size).toBe(3);
-  });
-
-  it('keeps an arrow red when it is drawn together with others', () => {
-    const wrong = { ...view, edges: view.edges.map((one) => ({ ...one, problem: one.from === 'IUsers' })) };
-    const { edges } = shownOf(new GraphIndex(wrong), { ...NOTHING_CHOSEN, collapsed: new Set([REQUEST]) });
-    expect(edges).toEqual([{ from: REQUEST, to: 'IPool', kind: 'one', problem: true }]);
-  });
-});
-
-describe('the search', () => {
-  const found = (text: string) => searchServices(view.nodes, text).map(({ key }) => key);
-
-  it('finds every word in the key or the feature, those that start with it first', () => {
-    expect(found('user')).toEqual(['IUsers', 'IUserMail']);
-    expect(found('orders')).toEqual(['IOrders']);
-    expect(found('users mail')).toEqual(['IUserMail']);
-    expect(found('ock')).toEqual(['IClock']);
-    expect(found('m')[0]).toBe('IUserMail');
-    expect(found('  ')).toEqual([]);
+  it('finds the service that a scope gets for a key, also of a scope around it', () => {
+    const ids = ['IOrders', 'IPool', 'INothing'].map((key) => index.idOf(`${REQUEST} > transaction`, key));
+    expect(ids).toEqual(['IOrders', 'IPool', undefined]);
+    expect(index.boxAround(`${REQUEST} > job`)).toBe(REQUEST);
   });
 });
 
 describe('the layout', () => {
-  const many = (services: number, features: number): GraphView => ({
-    ...view,
-    nodes: Array.from({ length: services }, (_, i) =>
-      node(`I${i}`, i % 2 === 0 ? 'application' : REQUEST, features > 0 ? `feature ${i % features}` : undefined),
-    ),
-    edges: [],
-  });
+  const many = (services: number, features: number): GraphIndex =>
+    new GraphIndex({
+      ...view,
+      nodes: Array.from({ length: services }, (_, i) =>
+        node(
+          `IService${i}`,
+          i % 2 === 0 ? 'application' : REQUEST,
+          features > 0 ? `feature ${i % features}` : undefined,
+        ),
+      ),
+      edges: [],
+    });
 
   it.for([
     [5, 0],
@@ -115,71 +72,47 @@ describe('the layout', () => {
     [200, 0],
     [1000, 12],
   ] as const)('puts no service upon another, each within its box: %j', ([services, features]) => {
-    const { roots } = shownOf(new GraphIndex(many(services, features)), NOTHING_CHOSEN);
-    const { places, width, height } = layOut({ roots, edges: [], drawnAs: new Map() });
-    const all = Array.from({ length: services }, (_, i) => places.get(`I${i}`)!);
-    const corners = new Set(all.map(({ x, y }) => `${x} ${y}`));
-    expect(corners.size).toBe(services);
-    for (const [i, one] of all.entries()) {
-      const box = places.get(i % 2 === 0 ? 'application' : REQUEST)!;
-      expect(one.x).toBeGreaterThan(box.x);
-      expect(one.y).toBeGreaterThan(box.y);
-      expect(one.x + one.width).toBeLessThan(box.x + box.width);
-      expect(one.y + one.height).toBeLessThan(box.y + box.height);
-      const near = all.filter((other) => other !== one && Math.abs(other.x - one.x) < one.width);
-      expect(near.filter((other) => Math.abs(other.y - one.y) < one.height)).toEqual([]);
+    for (const space of [WINDOW, PHONE]) {
+      const { places } = layOut(many(services, features), space);
+      const all = Array.from({ length: services }, (_, i) => places.get(`IService${i}`)!);
+      expect(new Set(all.map(({ x, y }) => `${x} ${y}`)).size).toBe(services);
+      for (const [i, one] of all.entries()) {
+        const box = places.get(i % 2 === 0 ? 'application' : REQUEST)!;
+        expect(one.x > box.x && one.y > box.y).toBe(true);
+        expect(one.x + one.width < box.x + box.width && one.y + one.height < box.y + box.height).toBe(true);
+        const near = all.filter((other) => other !== one && Math.abs(other.x - one.x) < one.width);
+        expect(near.filter((other) => Math.abs(other.y - one.y) < one.height)).toEqual([]);
+      }
     }
-    expect(width / height).toBeGreaterThan(0.5);
-    expect(width / height).toBeLessThan(4);
+  });
+
+  it.for([
+    ['a window', 10, 0, WINDOW],
+    ['a window', 60, 0, WINDOW],
+    ['a window', 200, 0, WINDOW],
+    ['a window', 200, 20, WINDOW],
+    ['a phone', 10, 0, PHONE],
+  ] as const)('fits into %s, large enough to read: %i services of %i features', ([, services, features, space]) => {
+    const { width, height, scale } = layOut(many(services, features), space);
+    expect(width * scale).toBeLessThanOrEqual(space.width + 0.01);
+    expect(height * scale).toBeLessThanOrEqual(space.height + 0.01);
+    expect(scale).toBeGreaterThan(0.66);
+  });
+
+  it('is as wide as a window in which not all of it can be read, and readable', () => {
+    const { width, height, scale } = layOut(many(300, 0), PHONE);
+    expect(width * scale).toBeLessThanOrEqual(PHONE.width + 0.01);
+    expect(height * scale).toBeGreaterThan(PHONE.height);
+    expect(scale).toBeGreaterThan(0.66);
   });
 });
 
-describe('the export', () => {
-  it('is a Mermaid flowchart of what is shown, a subgraph for each box and feature', () => {
-    const folded = new Set([groupId(REQUEST, 'orders')]);
-    expect(toMermaid(shown({ collapsed: folded }))).toBe(`flowchart RL
-  subgraph n0["application"]
-    n1["IPool"]
-    n2["IClock"]
-    subgraph n3["request"]
-      subgraph n4["users"]
-        n5["IUsers"]
-        n6["IUserMail"]
-      end
-      n7["orders (1)"]
-    end
-  end
-  n5 --> n1
-  n6 --> n5
-  n7 --> n5
-  n7 --> n1
-`);
-  });
+describe('an arrow', () => {
+  const at = (x: number, y: number) => ({ x, y, width: 100, height: 40 });
 
-  it('keeps keys from being read as Mermaid or as markup', () => {
-    const nodes = [node('<b>"A"#1', 'application')];
-    const odd = new GraphIndex({ ...view, nodes, edges: [] });
-    const part = shownOf(odd, NOTHING_CHOSEN);
-    expect(toMermaid(part)).toContain('["#60;b#62;#34;A#34;#35;1"]');
-    expect(toSvg(part, layOut(part), COLORS)).toContain('&#60;b&#62;&#34;A&#34;#1');
-  });
-
-  it('is an SVG with every service and every arrow that is shown', () => {
-    const part = shown({ feature: 'users' });
-    const text = toSvg(part, layOut(part), COLORS);
-    expect(text.match(/>IUser\w+</g)).toEqual(['>IUsers<', '>IUserMail<']);
-    expect(text.match(/marker-end="url\(#head\)"/g)).toHaveLength(1);
+  it('leads to the left to a longer lifetime, to the right to a captive dependency, and around what is in one column', () => {
+    expect(way(at(300, 0), at(0, 0))).toMatch(/^M300 20 C.* 101 20$/);
+    expect(way(at(0, 0), at(300, 0))).toMatch(/^M100 20 C.* 299 20$/);
+    expect(way(at(0, 0), at(0, 100))).toMatch(/^M0 20 C-15 .* -1 120$/);
   });
 });
-
-const COLORS = {
-  bad: '#bad',
-  line: '#111',
-  muted: '#222',
-  page: '#fff',
-  'strong-line': '#333',
-  surface: '#eee',
-  text: '#000',
-  lifetimes: ['#00f', '#0f0'],
-  tints: ['#eef', '#efe'],
-};

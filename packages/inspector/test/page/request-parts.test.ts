@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { foldSteps, statementGroups, timeParts } from '../../page/requests/request-data.js';
-import type { StepKind } from '../../src/wire.js';
-import { details, statement } from '../support/requests.js';
+import {
+  foldSteps,
+  marksOf,
+  matches,
+  phrase,
+  statementGroups,
+  stepOf,
+  timeParts,
+} from '../../page/requests/request-data.js';
+import type { RequestSummary, Step, StepKind } from '../../src/wire.js';
+import { details, statement, summary } from '../support/requests.js';
 
 const times = <T>(number: number, make: (i: number) => T): T[] => Array.from({ length: number }, (_, i) => make(i));
 
@@ -9,25 +17,28 @@ describe('the statements of a request', () => {
   it('are grouped by their text, the group that took most time first', () => {
     const steps = [statement('A', { took: 2 }), statement('B', { took: 3 }), statement('A', { took: 2 })];
     expect(statementGroups(details({ steps }))).toMatchObject([
-      { sql: 'A', totalMs: 4, longestMs: 2, steps: [steps[0], steps[2]] },
+      { sql: 'A', totalMs: 4, steps: [steps[0], steps[2]] },
       { sql: 'B', totalMs: 3 },
     ]);
   });
 
+  const marksOfGroups = (steps: readonly Step[], milliseconds = 100): string[][] =>
+    statementGroups(details({ milliseconds, steps })).map(({ marks }) => marks.map(({ text }) => text));
+
   it('are N+1 from five alike on', () => {
     const steps = [...times(5, () => statement('A')), ...times(4, () => statement('B'))];
-    expect(statementGroups(details({ steps })).map(({ repeated }) => repeated)).toEqual([true, false]);
+    expect(marksOfGroups(steps)).toEqual([['N+1'], []]);
   });
 
   it('are slow where one takes a fifth of the request and more than noise', () => {
     const slow = (took: number, milliseconds: number): unknown =>
-      statementGroups(details({ milliseconds, steps: [statement('A', { took })] }))[0]?.slow;
-    expect([slow(20, 100), slow(19, 100), slow(4, 4), slow(5, 4)]).toEqual([true, false, false, true]);
+      marksOfGroups([statement('A', { took })], milliseconds)[0];
+    expect([slow(20, 100), slow(19, 100), slow(4, 4), slow(5, 4)]).toEqual([['slow'], [], [], ['slow']]);
   });
 
-  it('are counted where they failed, and outside of transactions', () => {
+  it('are marked where they failed, and outside of transactions', () => {
     const steps = [statement('A', { outside: true }), statement('A', { error: 'PostgresError 23505' }), statement('A')];
-    expect(statementGroups(details({ steps }))).toMatchObject([{ outside: 1, failed: 1 }]);
+    expect(marksOfGroups(steps)).toEqual([['failed', 'outside']]);
   });
 });
 
@@ -78,5 +89,67 @@ describe('the time of a request', () => {
 
   it('is not divided where steps are missing', () => {
     expect(timeParts(details({ milliseconds: 20, dropped: 1 }))).toEqual([]);
+  });
+});
+
+describe('the marks of a request', () => {
+  it('are red for trouble, not for what the application has decided', () => {
+    const mood = (given: Partial<RequestSummary>) => marksOf(summary(given), 1000)[0]?.mood;
+    expect(mood({ outcome: 'rolled back', status: 409 })).toBe('');
+    expect(mood({ outcome: 'rolled back', status: 500 })).toBe('bad');
+    expect(mood({ outcome: 'rolled back', status: 200 })).toBe('bad');
+    expect(mood({ outcome: 'committed', failedAttempts: 2 })).toBe('good');
+  });
+});
+
+describe('the step of a trouble', () => {
+  const where = 'src/orders.ts:7:3';
+  const other: Step = { kind: 'statement', at: 0, took: 900, sql: 'SELECT 1', where: 'src/users.ts:1:1' };
+  const stepAt = (step: Step, cause: Partial<Parameters<typeof stepOf>[0]>): Step | undefined =>
+    stepOf(
+      { kind: 'slow', ...cause },
+      details({ steps: [other, step], spans: [{ box: 'a > job', opened: 0, where: [`leak (${where})`] }] }),
+    );
+
+  it.for<[string, Step, Partial<Parameters<typeof stepOf>[0]>]>([
+    [
+      'the one with its error',
+      { kind: 'rollback', at: 1, error: 'PostgresError 23503' },
+      { error: 'PostgresError 23503', where },
+    ],
+    ['the one at its line', { kind: 'call', at: 1, where }, { where }],
+    [
+      'the one that waited for its line',
+      { kind: 'connection', at: 1, heldBy: { name: 'GET /', where, milliseconds: 1, ended: true } },
+      { where },
+    ],
+    ['the scope that its line opened', { kind: 'scope opened', at: 1, span: 0 }, { kind: 'leak', where }],
+    [
+      'the disconnecting client of an aborted request',
+      { kind: 'aborted', at: 1 },
+      { kind: 'aborted', where: 'src/users.ts:1:1' },
+    ],
+    ['the longest where nothing else is known', { kind: 'call', at: 1, took: 1000 }, {}],
+  ])('is %s', ([, step, cause]) => {
+    expect(stepAt(step, cause)).toBe(step);
+  });
+});
+
+describe('the filter', () => {
+  const names = ['SELECT "name" FROM "users" WHERE id = $1', 'IUsers'];
+  const request = summary({ method: 'POST', route: '/orders', status: 503, outcome: 'refused', texts: [0], keys: [1] });
+  const fits = (filter: string): boolean => matches(request, filter, names, 'boot-1');
+
+  it.for(['', ' ', 'post', 'post 503', 'no connection', 'iusers', phrase(names[0] ?? ''), 'boot-1', '"post /orders"'])(
+    'finds a request by %s',
+    (filter) => expect(fits(filter)).toBe(true),
+  );
+
+  it.for(['get', 'post 200', '"orders post"', 'committed'])('does not find it by %s', (filter) =>
+    expect(fits(filter)).toBe(false),
+  );
+
+  it('knows no path of a request without a route', () => {
+    expect(matches(summary({ route: '(no route)', status: 404 }), '"get no route" 404', [], '')).toBe(true);
   });
 });

@@ -45,11 +45,25 @@ describe('the store of the page', () => {
     expect(ids()).toEqual([1, 4, 5, 6]);
   });
 
-  it('says once that a request has trouble', () => {
-    store.tick(tick(1, [summary({ id: 1 })]));
-    store.tick(tick(2, [summary({ id: 1, trouble: true })]));
-    store.tick(tick(3, [summary({ id: 1, trouble: true, leaks: 1 })]));
-    expect(changes.slice(1).map(({ troubled }) => troubled.map(({ id }) => id))).toEqual([[], [1], []]);
+  it('keeps the troubles until others are sent, and those of a recording before as well', () => {
+    const trouble = {
+      id: 'a',
+      kind: 'N+1',
+      cause: 'One',
+      fix: 'Do',
+      count: 1,
+      first: 0,
+      last: 0,
+      routes: [],
+      requests: [1],
+    } as const;
+    store.tick({ ...tick(1), troubles: [trouble] });
+    store.tick(tick(2));
+    expect([store.troubles, store.earlier]).toEqual([[trouble], []]);
+    store.begin(hello(0, { boot: 'another' }));
+    expect([store.troubles, store.earlier]).toEqual([[], [trouble]]);
+    store.begin(hello(0, { boot: 'a third' }));
+    expect(store.earlier).toEqual([trouble]);
   });
 
   it('forgets everything with a complete state, and says whether the recording is another one', () => {

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { editorLink } from '../../page/requests/request-data.js';
-import { filterOf, readFilter } from '../../page/filter/filter.js';
-import { routeRows, sorted, startUpLength, startUpRows } from '../../page/tables/rows.js';
-import type { RouteStats, StartUp } from '../../src/wire.js';
-import { summary } from '../support/requests.js';
+import { editorLink } from '../../page/editors.js';
+import { RateHistory } from '../../page/histories.js';
+import { sorted, startUpRows } from '../../page/rows.js';
 
 describe('rows of a table', () => {
   const rows = [{ n: 9 }, { n: 10 }, { n: 9, later: true }];
@@ -15,48 +13,6 @@ describe('rows of a table', () => {
 
   it('are sorted by texts as people do', () => {
     expect(sorted(['b', 'B', 'a'], (text) => text, false)).toEqual(['a', 'b', 'B']);
-  });
-});
-
-describe('the row of a route', () => {
-  const route = (given: Partial<RouteStats>): RouteStats => ({
-    method: 'GET',
-    route: '/',
-    count: 4,
-    failed: 1,
-    refused: 0,
-    aborted: 0,
-    rolledBack: 0,
-    p50: 1,
-    p95: 1,
-    p99: 1,
-    longest: 1,
-    total: 30,
-    statements: 6,
-    statementMs: 1,
-    ...given,
-  });
-
-  it('has shares of the errors and of all time', () => {
-    expect(routeRows([route({}), route({ total: 90, failed: 0 })])).toMatchObject([
-      { errorShare: 0.25, statementsEach: 1.5, timeShare: 0.25 },
-      { errorShare: 0, timeShare: 0.75 },
-    ]);
-  });
-
-  it('has no shares of nothing', () => {
-    expect(routeRows([route({ count: 0, total: 0 })])).toMatchObject([{ errorShare: 0, timeShare: 0 }]);
-  });
-});
-
-describe('the filter that a row opens', () => {
-  const facts = { boot: 'b', slowMs: 1, isPinned: () => false };
-
-  it.for(['SELECT "name" FROM "users" WHERE id = $1', 'SELECT 1\nFROM users'])('finds %s', (sql) => {
-    const { matches, problem } = readFilter(filterOf('statement', sql));
-    expect(problem).toBeUndefined();
-    expect(matches(summary({ texts: [0] }), { ...facts, names: [sql] })).toBe(true);
-    expect(matches(summary({ texts: [0] }), { ...facts, names: ['SELECT other'] })).toBe(false);
   });
 });
 
@@ -88,33 +44,38 @@ describe('a line of code in an editor', () => {
 });
 
 describe('the start-up', () => {
-  const startUp: StartUp = {
-    inspected: 100,
-    firstRequest: 5000,
-    services: [
+  it('tells what a service cost without its dependencies', () => {
+    const services = [
       { box: 'application', key: 'IConfig', at: 120, took: 10 },
       { box: 'application', key: 'IPool', at: 180, took: 50 },
       { box: 'application', key: 'IShop', at: 200, took: 95 },
-    ],
-  };
-
-  it('lasts until the last service is complete', () => {
-    expect(startUpLength(startUp)).toBe(200);
-  });
-
-  it('tells what a service cost without its dependencies', () => {
-    expect(startUpRows(startUp, 200, 'cost').map(({ key, own }) => [key, own])).toEqual([
+    ];
+    expect(startUpRows({ services }).map(({ key, own }) => [key, own])).toEqual([
+      ['IConfig', 10],
       ['IPool', 50],
       ['IShop', 35],
-      ['IConfig', 10],
+    ]);
+  });
+});
+
+describe('the rates of routes', () => {
+  const counted = (counts: Readonly<Record<string, number>>) =>
+    Object.entries(counts).map(([route, count]) => ({ method: 'GET', route, count }));
+
+  it('are what was counted in each second, the busiest first', () => {
+    const history = new RateHistory();
+    for (const counts of [{ '/a': 100 }, { '/a': 101, '/b': 5 }, { '/a': 101, '/b': 7 }]) history.take(counted(counts));
+    expect(history.busiest()).toEqual([
+      { name: 'GET /b', rates: [5, 2] },
+      { name: 'GET /a', rates: [0, 1, 0] },
     ]);
   });
 
-  it('is in order of time, each from its beginning', () => {
-    expect(startUpRows(startUp, 200, 'time').map(({ key, from }) => [key, from])).toEqual([
-      ['IShop', 0.525],
-      ['IConfig', 0.55],
-      ['IPool', 0.65],
-    ]);
+  it('are of a minute at most, of routes that are counted, and never negative', () => {
+    const history = new RateHistory();
+    for (let second = 0; second < 100; second++) history.take(counted({ '/a': second, '/b': 1 }));
+    history.take(counted({ '/a': 3 }));
+    const [line] = history.busiest();
+    expect([line?.rates.length, line?.rates.at(-1), history.busiest().length]).toEqual([60, 0, 1]);
   });
 });

@@ -13,14 +13,7 @@ const STATEMENT_MS = 0.5;
 const TIMEOUT_MS = 120_000;
 
 /** What each view shows of requests. */
-const CONTENT = {
-  Graph: '.service',
-  Now: '.timeline-canvas[aria-label*="request"]',
-  Requests: '.request',
-  Routes: '#routes tbody tr',
-  Statements: '#statements tbody tr',
-  'Start-up': '#start-up :text("The inspector was created")',
-};
+const CONTENT = { Now: '#now .request', Requests: '#requests .request', Graph: '.service', Totals: '#totals tbody tr' };
 
 /** Publishes what a pool publishes for a statement outside of a transaction. */
 function sendOutside(sql: string): void {
@@ -68,6 +61,10 @@ export class BrowserApp {
       sendOutside('SELECT 1');
       return 200;
     },
+    '/wide': () => {
+      sendOutside(`SELECT ${Array.from({ length: 60 }, (_, i) => `column_${i}`).join(', ')} FROM wide`);
+      return 200;
+    },
     '/missing': (scope) => (scope.resolve('IMissing' as string) ? 200 : 500),
     '/never': () => undefined,
     '/forgetful': () => {
@@ -91,8 +88,8 @@ export class BrowserApp {
     this.app = await host!.start({ container: this.container, scopes: SCOPES, ...options }, this.#routes, port);
   }
 
-  /** Opens the page, which has got the state of the server and the graph then. */
-  async open(view = ''): Promise<void> {
+  /** Opens a view of the page, which has got the state of the server and the graph then. */
+  async open(view = '#/graph'): Promise<void> {
     await this.page.goto(`${this.app.url}/inspector/${view}`);
     await this.page.locator('[data-state=live]').waitFor();
     await this.page.locator('.service').first().waitFor({ state: 'attached' });
@@ -126,7 +123,7 @@ export class BrowserApp {
   async watchJumps(): Promise<() => Promise<unknown>> {
     // What was done before may not be painted yet.
     await this.#paint();
-    // In the list the newest come in at the top.
+    // In a list the newest come in at the top.
     await this.page.evaluate(`globalThis.jumped = new Set();
       new PerformanceObserver((list) => {
         const nodes = list.getEntries().flatMap(({ sources }) => sources.map(({ node }) => node));

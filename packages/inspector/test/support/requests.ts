@@ -10,6 +10,7 @@ export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
     state: 'responded',
     status: 200,
     milliseconds: 5,
+    failedAttempts: 0,
     open: 0,
     leaks: 0,
     findings: 0,
@@ -29,6 +30,8 @@ export function tick(number: number, requests: readonly RequestSummary[] = []): 
   return {
     number,
     now: {
+      arrived: 0,
+      samplesPerSecond: 50,
       requestsPerSecond: 0,
       recordedPerSecond: 0,
       kinds: [],

@@ -1,0 +1,145 @@
+import type { Drawing } from './graph-view.js';
+import type { GraphView, Hello, RequestDetails, RouteStats, StatementStats } from './wire.js';
+
+/** What the tools read: the same facts as the page. */
+export interface Facts {
+  /** Everything now; undefined where nothing is recorded. */
+  readonly state: () => Hello | undefined;
+  readonly routes: () => RouteStats[] | undefined;
+  readonly statements: () => StatementStats[] | undefined;
+  readonly details: (id: number) => RequestDetails | undefined;
+  readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
+}
+
+interface Tool {
+  readonly description: string;
+  /** The properties of its arguments, as JSON Schema. */
+  readonly properties: Readonly<Record<string, { readonly type: string; readonly description: string }>>;
+  readonly required?: readonly string[];
+  /** What is undefined was not found. */
+  readonly read: (facts: Facts, args: Readonly<Record<string, unknown>>) => unknown;
+}
+
+const KEY = { type: 'string', description: "The key of a service, such as 'IUserRepository'" };
+const MOST_STATEMENTS = 100;
+const MOST_REQUESTS = 50;
+
+/** For coding agents and scripts. Nothing that they say has values of the application in it. */
+export const TOOLS: Readonly<Record<string, Tool>> = {
+  troubles: {
+    description:
+      'What is wrong in the running application, grouped by cause, the newest first: what happened and why, the line of code, how often, on which routes, in which requests, and what to do. Start here.',
+    properties: {},
+    read: ({ state }) => state()?.troubles,
+  },
+  requests: {
+    description:
+      'The newest requests, with status, duration, outcome of the transaction, number of statements and leaks.',
+    properties: {
+      trouble: { type: 'boolean', description: 'Only those with trouble' },
+      route: { type: 'string', description: "Only those of this route as declared, such as '/api/users/:id'" },
+      limit: { type: 'integer', description: `How many; ${MOST_REQUESTS} by default` },
+    },
+    read: ({ state }, { trouble, route, limit }) =>
+      state()
+        ?.requests.filter((one) => (trouble !== true || one.trouble) && (route === undefined || one.route === route))
+        .toReversed()
+        .slice(0, typeof limit === 'number' && limit > 0 ? limit : MOST_REQUESTS)
+        .map(withoutIndexes),
+  },
+  request: {
+    description:
+      'One request from its arrival to its end: scopes, services, statements with their line of code, transactions, calls to other servers, errors.',
+    properties: { id: { type: 'integer', description: 'As `troubles` and `requests` give it' } },
+    required: ['id'],
+    read: ({ details }, { id }) => {
+      const found = details(Number(id));
+      return found && withoutIndexes(found);
+    },
+  },
+  statements: {
+    description:
+      'The statements since the recording started, by total time: how often, how long, failures, the line that sent it first, routes.',
+    properties: {},
+    read: ({ statements }) =>
+      statements()
+        ?.toSorted((one, other) => other.totalMs - one.totalMs)
+        .slice(0, MOST_STATEMENTS),
+  },
+  routes: {
+    description:
+      'The routes since the recording started: how many requests, failures, aborts, rollbacks, and percentiles of durations.',
+    properties: {},
+    read: ({ routes }) => routes(),
+  },
+  now: {
+    description:
+      'What is open now: scopes by kind, the oldest ones, leaks, transactions by outcome, connections of the pool in use and waiting.',
+    properties: {},
+    read: ({ state }) => state()?.now,
+  },
+  graph: {
+    description:
+      'The dependency graph: services with their scope, dependencies, and what is wrong with it. With a key: that service and what is one arrow away.',
+    properties: { key: KEY },
+    read: ({ drawing }, { key }) => (typeof key === 'string' ? near(drawing.view(), key) : drawing.view()),
+  },
+  explain: {
+    description:
+      'How a key is resolved: by which registration, in which scope, what it depends on, and the line of its class or factory.',
+    properties: { key: KEY },
+    required: ['key'],
+    read: ({ drawing }, { key }) => {
+      const explanation = drawing.explain(String(key)) ?? `'${String(key)}' is registered in no scope.`;
+      return { explanation, where: drawing.definition(String(key)) };
+    },
+  },
+};
+
+/** Indexes into a table of names are for the page. */
+function withoutIndexes<T extends { readonly texts: unknown; readonly keys: unknown }>({
+  texts: _texts,
+  keys: _keys,
+  ...rest
+}: T): object {
+  return rest;
+}
+
+function near({ boxes, nodes, edges, problems, notes = [] }: GraphView, key: string): GraphView | undefined {
+  const absent = notes.filter((note) => note.key === key).flatMap((note) => note.nodes);
+  const chosen = new Set([...nodes.filter((node) => node.key === key).map(({ id }) => id), ...absent]);
+  if (chosen.size === 0) return undefined;
+  const shown = edges.filter(({ from, to }) => chosen.has(from) || chosen.has(to));
+  const ids = new Set([...chosen, ...shown.flatMap(({ from, to }) => [from, to])]);
+  return {
+    boxes,
+    nodes: nodes.filter(({ id }) => ids.has(id)),
+    edges: shown,
+    problems: problems.filter((problem) => problem.nodes.some((id) => chosen.has(id))),
+    notes: notes.filter((note) => note.nodes.some((id) => chosen.has(id))),
+  };
+}
+
+const BEGUN =
+  'Recording has begun with this call, and goes on for ten minutes after the last one. Send the requests that you want to know about, then ask again. The option always: true records from the start.';
+const NOT_FOUND = 'Not found, or no longer kept.';
+
+export type Reading = { readonly value: unknown } | { readonly problem: string };
+
+/** Reads a tool. `justBegun` says that nothing could have been recorded before. */
+export function readTool(facts: Facts, name: string, args: unknown, justBegun: boolean): Reading {
+  const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
+  if (!tool) return { problem: `There is no tool '${name}'. The tools: ${Object.keys(TOOLS).join(', ')}.` };
+  const given = Object(args ?? {}) as Record<string, unknown>;
+  for (const [argument, value] of Object.entries(given)) {
+    const expected = tool.properties[argument]?.type;
+    if (expected === undefined) return { problem: `'${name}' has no argument '${argument}'.` };
+    const actual = Number.isSafeInteger(value) ? 'integer' : typeof value;
+    if (actual !== expected) return { problem: `'${argument}' must be of the type ${expected}, not ${actual}.` };
+  }
+  const missing = tool.required?.find((argument) => !(argument in given));
+  if (missing !== undefined) return { problem: `'${name}' needs the argument '${missing}'.` };
+  const value = tool.read(facts, given);
+  if (value === undefined) return { problem: NOT_FOUND };
+  return { value: justBegun && Array.isArray(value) && value.length === 0 ? { note: BEGUN } : value };
+}

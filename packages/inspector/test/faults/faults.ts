@@ -1,0 +1,328 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { hasPostgres, openSchema } from '@ambit/host-contract';
+import type { Now, Trouble, TroubleKind } from '../../src/wire.js';
+
+const PROGRAM = fileURLToPath(new URL('program.mjs', import.meta.url));
+const HANDLERS = fileURLToPath(new URL('handlers.mjs', import.meta.url));
+
+/** The application with faults, in a process of its own. */
+export class FaultyApp {
+  readonly url: string;
+  readonly #process: ChildProcess;
+
+  private constructor(process: ChildProcess, url: string) {
+    this.#process = process;
+    this.url = url;
+  }
+
+  static async start(host: string, address: string, ...options: readonly string[]): Promise<FaultyApp> {
+    const process = fork(PROGRAM, [host, address, ...options], { execArgv: ['--enable-source-maps'] });
+    const exits = once(process, 'exit').then(([code]) => {
+      throw new Error(`The application with faults exited with ${code}`);
+    });
+    const [{ url }] = (await Promise.race([once(process, 'message'), exits])) as [{ url: string }];
+    exits.catch(() => undefined);
+    return new FaultyApp(process, url);
+  }
+
+  async ask(path: string, abortAfterMs?: number): Promise<number | undefined> {
+    const signal = abortAfterMs === undefined ? null : AbortSignal.timeout(abortAfterMs);
+    return fetch(`${this.url}/${path}`, { signal }).then(
+      async (response) => {
+        await response.arrayBuffer();
+        return response.status;
+      },
+      () => undefined,
+    );
+  }
+
+  async publish(): Promise<void> {
+    this.#process.send('publish');
+    await once(this.#process, 'message');
+  }
+
+  /** Reads a tool of the inspector. */
+  async tool<T>(name: string, args: object = {}): Promise<T> {
+    const params = { name, arguments: args };
+    const response = await fetch(`${this.url}/inspector/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    });
+    const { result } = (await response.json()) as { result: { isError: boolean; content: [{ text: string }] } };
+    if (result.isError) throw new Error(result.content[0].text);
+    return JSON.parse(result.content[0].text) as T;
+  }
+
+  async stop(): Promise<void> {
+    this.#process.disconnect();
+    if (this.#process.exitCode === null) await once(this.#process, 'exit');
+  }
+}
+
+export type Database = 'PostgreSQL' | 'SQLite';
+export const HOSTS = ['Express', 'Fastify'];
+export const DATABASES: readonly Database[] = hasPostgres ? ['SQLite', 'PostgreSQL'] : ['SQLite'];
+
+/** On one host and one database. Faults with the same options share an application: each trouble is found among the others. */
+export class FaultyApps {
+  readonly #host: string;
+  readonly #database: Database;
+  readonly #started = new Map<string, { app: FaultyApp; drop: () => Promise<void> | void }>();
+
+  constructor(host: string, database: Database) {
+    this.#host = host;
+    this.#database = database;
+  }
+
+  async with(options: readonly string[] = []): Promise<FaultyApp> {
+    const name = options.join(' ');
+    const known = this.#started.get(name);
+    if (known) return known.app;
+    const { address, drop } = await openDatabase(this.#database);
+    const app = await FaultyApp.start(this.#host, address, ...options);
+    this.#started.set(name, { app, drop });
+    return app;
+  }
+
+  async close(): Promise<void> {
+    for (const { app, drop } of this.#started.values()) {
+      await app.stop();
+      await drop();
+    }
+  }
+}
+
+/** An empty database, by its address. */
+async function openDatabase(database: Database): Promise<{ address: string; drop: () => Promise<void> | void }> {
+  if (database === 'PostgreSQL') {
+    const schema = await openSchema();
+    return { address: schema.url(), drop: () => schema.drop() };
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
+  return { address: join(folder, 'test.db'), drop: () => rmSync(folder, { recursive: true }) };
+}
+
+export interface Fault {
+  readonly name: string;
+  readonly kind: TroubleKind | Readonly<Record<Database, TroubleKind>>;
+  /** The comment behind the line that is to be named. Default: its name. */
+  readonly mark?: string;
+  readonly cause: RegExp;
+  /** Databases on which it cannot be made, and why. */
+  readonly not?: Partial<Record<Database, string>>;
+  readonly options?: readonly string[];
+  readonly make: (app: FaultyApp) => Promise<unknown>;
+}
+
+const asked =
+  (...paths: readonly string[]) =>
+  (app: FaultyApp): Promise<unknown> =>
+    Promise.all(paths.map((path) => app.ask(path)));
+
+/** The second is asked a moment after the first have begun their transactions. */
+const inTurn =
+  (first: readonly string[], second: string) =>
+  async (app: FaultyApp): Promise<void> => {
+    const open = async (): Promise<number> => (await app.tool<Now>('now')).transactions.open;
+    const before = await open();
+    const early = first.map((path) => app.ask(path));
+    // SQLite opens one transaction at a time, so the others wait there.
+    for (let turn = 0; turn < 50 && (await open()) < before + first.length; turn++) await sleep(5);
+    await sleep(20);
+    await Promise.all([...early, app.ask(second)]);
+  };
+
+export const FAULTS: readonly Fault[] = [
+  { name: 'N+1', kind: 'N+1', cause: /sent the statement 12 times/, make: asked('n-plus-one') },
+  {
+    name: 'N+1 in a repository',
+    mark: 'repository',
+    kind: 'N+1',
+    cause: /sent the statement 8 times/,
+    make: asked('n-plus-one-in-a-repository'),
+  },
+  {
+    name: 'leak',
+    kind: 'leak',
+    cause: /application > job.* is open for more than 0\.3 s/,
+    make: async (app) => {
+      await app.ask('leak');
+      await sleep(400);
+    },
+  },
+  {
+    name: 'lock',
+    // There one transaction writes at a time, so the second gets no connection that writes.
+    kind: { PostgreSQL: 'lock', SQLite: 'pool' },
+    cause:
+      /Waited \d+ ms for a (?:lock|connection); went on when GET \/holds \(request \d+\) had completed its transaction/,
+    make: inTurn(['holds'], 'waits'),
+  },
+  {
+    name: 'pool',
+    kind: 'pool',
+    cause: /GET \/holds-a-connection \(request \d+\) had/,
+    make: inTurn(['holds-a-connection', 'holds-a-connection'], 'wants-a-connection'),
+  },
+  {
+    name: 'deadlock',
+    kind: 'deadlock',
+    cause: /each other's way .*40P01 deadlock detected.*; committed after 1 rollback/,
+    not: { SQLite: 'it has one lock' },
+    make: asked('deadlock-up', 'deadlock-down'),
+  },
+  {
+    name: 'captive',
+    kind: 'graph',
+    cause: /Captive dependency: 'IGreeter' .* outlives 'IUser'/,
+    options: ['--wrong-graph'],
+    make: asked('fine'),
+  },
+  {
+    name: 'split key',
+    kind: 'graph',
+    cause: /Split key: 'ILedger' .* keeps the 'IQueryable'/,
+    options: ['--wrong-graph'],
+    make: asked('fine'),
+  },
+  {
+    name: 'failed service',
+    kind: 'failed service',
+    cause: /IPrices could not be created for IInvoices: RangeError/,
+    make: asked('failed-service'),
+  },
+  {
+    name: 'missing key',
+    kind: 'failed service',
+    cause: /IMailer could not be created: ContainerError AMBIT_NOT_REGISTERED/,
+    make: asked('missing'),
+  },
+  { name: 'aborted', kind: 'aborted', cause: /disconnected after \d/, make: (app) => app.ask('aborted', 1500) },
+  {
+    name: 'failed commit',
+    kind: 'failed commit',
+    cause: /COMMIT was refused: .*23503 foreign key violation/,
+    make: asked('failed-commit'),
+  },
+  { name: 'outbox', kind: 'outbox', cause: /delivery of outbox failed: URIError/, make: (app) => app.publish() },
+  { name: 'failed handler', kind: 'failed handler', cause: /failed with TypeError/, make: asked('failed-handler') },
+  {
+    name: 'failed statement',
+    kind: 'failed statement',
+    cause: /23505 unique violation/,
+    make: asked('failed-statement'),
+  },
+  {
+    name: 'wrong column',
+    kind: 'failed statement',
+    cause: /42703 undefined column|42000/,
+    make: asked('wrong-column'),
+  },
+  {
+    name: 'after commit',
+    kind: 'after commit',
+    cause: /after its transaction had finished/,
+    make: asked('after-commit'),
+  },
+  {
+    name: 'idle transaction',
+    kind: 'idle transaction',
+    cause: /open for \d+\.\d s without a statement; meanwhile it waited for 127\.0\.0\.1/,
+    make: asked('idle-transaction'),
+  },
+  { name: 'slow call', kind: 'slow call', cause: /call to 127\.0\.0\.1:\d+ took \d+\.\d s/, make: asked('slow-call') },
+  {
+    name: 'slow call by node:http',
+    mark: 'call by node:http',
+    kind: 'slow call',
+    cause: /call to 127\.0\.0\.1:\d+ took \d+\.\d s/,
+    make: asked('slow-call-by-node-http'),
+  },
+  {
+    name: 'blocked by native code',
+    kind: 'blocked loop',
+    cause: /late by .+; most of that time the process was in deriveKey\(\), which called pbkdf2Sync\(\)/,
+    make: async (app) => {
+      await app.ask('fine');
+      await app.ask('blocked-by-native-code');
+    },
+  },
+  {
+    name: 'blocked loop',
+    kind: 'blocked loop',
+    cause: /late by .+; most of that time/,
+    make: async (app) => {
+      // The samples of the one before were read, which may take a twentieth of the time.
+      await sleep(2000);
+      await app.ask('fine');
+      await app.ask('blocked-loop');
+    },
+  },
+  { name: 'slow statement', kind: 'slow', cause: /in one statement/, make: asked('slow-statement') },
+  { name: 'finding', kind: 'finding', cause: /outside of the open transaction/, make: asked('outside-statement') },
+  {
+    name: '2 % of errors',
+    kind: 'failed handler',
+    cause: /failed with TypeError/,
+    make: async (app) => {
+      for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 50 }, () => app.ask('sometimes-fails')));
+    },
+  },
+  {
+    name: 'failed service',
+    kind: 'failed service',
+    cause: /IPrices could not be created for IInvoices: RangeError/,
+    options: ['--services', '200'],
+    make: asked('failed-service'),
+  },
+];
+
+/** `packages/inspector/test/faults/handlers.mjs:66` */
+export function lineOf({ name, mark = name }: Fault): string {
+  const lines = readFileSync(HANDLERS, 'utf8').split('\n');
+  const line = lines.findIndex((text) => text.includes(`fault: ${mark} `) || text.endsWith(`fault: ${mark}`));
+  if (line === -1) throw new Error(`No line is marked for ${mark}`);
+  return `test/faults/handlers.mjs:${line + 1}`;
+}
+
+export async function troublesOf(app: FaultyApp): Promise<Trouble[]> {
+  const troubles = await app.tool<Trouble[] | { note: string }>('troubles');
+  return Array.isArray(troubles) ? troubles : [];
+}
+
+export function kindOf({ kind }: Fault, database: Database): TroubleKind {
+  return typeof kind === 'string' ? kind : kind[database];
+}
+
+const MOST_ATTEMPTS = 4;
+const NAMED_WITHIN_MS = 5000;
+const LOOK_AGAIN_MS = 50;
+
+/**
+ * Makes the fault, and waits until the inspector names its cause and its line. What a busy machine does to two requests may
+ * turn around who came first, or make a wait too short to be noticed, so it is made again.
+ */
+export async function make(app: FaultyApp, fault: Fault, database: Database): Promise<Trouble> {
+  const [kind, line] = [kindOf(fault, database), lineOf(fault)];
+  let troubles: Trouble[] = [];
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    await fault.make(app);
+    const end = Date.now() + NAMED_WITHIN_MS;
+    do {
+      troubles = await troublesOf(app);
+      const found = troubles.find(
+        (trouble) => trouble.kind === kind && fault.cause.test(trouble.cause) && trouble.where?.includes(line),
+      );
+      if (found) return found;
+      await sleep(LOOK_AGAIN_MS);
+    } while (Date.now() < end);
+  }
+  throw new Error(`Of ${fault.name} at ${line} the inspector says only: ${JSON.stringify(troubles, undefined, 2)}`);
+}

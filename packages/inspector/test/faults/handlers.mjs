@@ -1,0 +1,273 @@
+// @ts-check
+// What goes wrong in these handlers is meant. A comment behind a line names the fault whose cause it is.
+import { pbkdf2Sync } from 'node:crypto';
+import { createServer, get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runInTransaction } from '@ambit/transaction';
+
+/**
+ * @typedef {import('@ambit/container').Container} Container
+ * @typedef {import('@ambit/transaction').IConnection} IConnection
+ * @typedef {import('@ambit/transaction').IDatabasePool} IDatabasePool
+ */
+
+/** @param {Container} scope @returns {IDatabasePool} */
+const poolOf = (scope) => scope.resolve('IDatabasePool');
+/** @param {Container} scope @returns {IConnection} */
+const connectionOf = (scope) => scope.resolve('IConnection');
+
+class Levels {
+  /** @param {IDatabasePool} pool */
+  constructor(pool) {
+    this.pool = pool;
+  }
+
+  /** Its frame is on the stack of the call only, since it does not await. @param {unknown} id */
+  of(id) {
+    return this.pool.query('SELECT level AS stored FROM products WHERE id = $1', [id]); // fault: repository
+  }
+}
+
+class PriceList {
+  constructor() {
+    throw new RangeError('the price list of a customer'); // fault: failed service
+  }
+}
+export class Invoices {
+  /** @param {unknown} prices */
+  constructor(prices) {
+    this.prices = prices;
+  }
+}
+export { PriceList };
+
+export class Greeter {
+  /** @param {unknown} user */
+  constructor(user /* fault: captive */) {
+    this.user = user;
+  }
+}
+
+export class Ledger {
+  /** @param {unknown} database */
+  constructor(database /* fault: split key */) {
+    this.database = database;
+  }
+}
+
+/** An error of the application with a status. */
+class SoldOut extends Error {
+  status = 409;
+}
+
+const COUNT_TO_14_MILLION =
+  'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 14000000) SELECT max(n) AS n FROM counted';
+
+/** A server that takes its time to respond. */
+export async function startSlowServer() {
+  const server = createServer((request, response) => {
+    const milliseconds = Number(new URL(request.url ?? '', 'http://slow').searchParams.get('ms'));
+    setTimeout(() => response.end('done'), milliseconds);
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.1', () => listening(undefined)));
+  return server;
+}
+
+/** @type {Readonly<Record<string, (scope: Container, around: { app: Container, slow: string, both: () => Promise<void> }) => Promise<number> | number>>} */
+export const handlers = {
+  fine: () => 200,
+
+  'n-plus-one': async (scope) => {
+    const products = await poolOf(scope).query('SELECT id FROM products ORDER BY id');
+    for (const { id } of products) await poolOf(scope).query('SELECT level FROM products WHERE id = $1', [id]); // fault: N+1
+    return 200;
+  },
+
+  'n-plus-one-in-a-repository': async (scope) => {
+    const levels = new Levels(poolOf(scope));
+    const products = await poolOf(scope).query('SELECT id FROM products WHERE id < 9');
+    await Promise.all(products.map(({ id }) => levels.of(id)));
+    return 200;
+  },
+
+  leak: (_scope, { app }) => {
+    app.createScope({ tags: ['job'] }); // fault: leak
+    return 200;
+  },
+
+  holds: async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('UPDATE products SET level = level - 1 WHERE id = 1'); // fault: lock
+      await sleep(900);
+    });
+    return 200;
+  },
+  waits: async (scope) => {
+    await runInTransaction(scope, (inner) =>
+      connectionOf(inner).query('UPDATE products SET level = level + 1 WHERE id = 1'),
+    );
+    return 200;
+  },
+
+  'holds-a-connection': async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SELECT 1 AS one'); // fault: pool
+      await sleep(900);
+    });
+    return 200;
+  },
+  'wants-a-connection': async (scope) => {
+    await runInTransaction(scope, (inner) => connectionOf(inner).query('SELECT 2 AS two'));
+    return 200;
+  },
+
+  'deadlock-up': (scope, { both }) => changeBoth(scope, 1, 2, both),
+  'deadlock-down': (scope, { both }) => changeBoth(scope, 2, 1, both),
+
+  'failed-service': (scope) => (scope.resolve('IInvoices') ? 200 : 500),
+
+  missing: (scope) => {
+    scope.resolve(/** @type {any} */ ('IMailer')); // fault: missing key
+    return 200;
+  },
+
+  slow: async () => {
+    await sleep(3000);
+    return 200;
+  },
+  aborted: async (scope) => {
+    await poolOf(scope).query('SELECT 3 AS three'); // fault: aborted
+    await sleep(3000);
+    return 200;
+  },
+
+  'failed-commit': async (scope) => {
+    await runInTransaction(
+      scope,
+      (inner) => connectionOf(inner).query('INSERT INTO orders (id, product) VALUES (1, 4711)'), // fault: failed commit
+    );
+    return 200;
+  },
+
+  'failed-handler': (scope) => {
+    const order = scope.resolve('IOrders').newest;
+    return order.status; // fault: failed handler
+  },
+
+  refused: async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SELECT 4 AS four');
+      throw new SoldOut('sold out');
+    });
+    return 200;
+  },
+
+  'failed-statement': async (scope) => {
+    await poolOf(scope).query('INSERT INTO products (id, level) VALUES (1, 1)'); // fault: failed statement
+    return 200;
+  },
+
+  'wrong-column': async (scope) => {
+    await poolOf(scope).query('SELECT colour FROM products'); // fault: wrong column
+    return 200;
+  },
+
+  'after-commit': async (scope) => {
+    /** @type {IConnection | undefined} */
+    let kept;
+    await runInTransaction(scope, async (inner) => {
+      kept = connectionOf(inner);
+      await kept.query('SELECT 5 AS five');
+    });
+    await kept?.query('SELECT 6 AS six').catch(() => undefined); // fault: after commit
+    return 200;
+  },
+
+  'idle-transaction': async (scope, { slow }) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SELECT 7 AS seven');
+      await fetch(`${slow}/?ms=1300`); // fault: idle transaction
+    });
+    return 200;
+  },
+
+  'slow-call': async (_scope, { slow }) => {
+    await fetch(`${slow}/?ms=1300`); // fault: slow call
+    return 200;
+  },
+
+  'slow-call-by-node-http': async (_scope, { slow }) => {
+    await readFrom(`${slow}/?ms=1`);
+    // On the connection that the first one has opened.
+    await readFrom(`${slow}/?ms=1300`);
+    return 200;
+  },
+
+  'blocked-by-native-code': () => {
+    deriveKey();
+    return 200;
+  },
+
+  'blocked-loop': () => {
+    let sum = 0;
+    for (let i = 0; i < 600_000_000; i++) sum += Math.sqrt(i); // fault: blocked loop
+    return sum > 0 ? 200 : 500;
+  },
+
+  'slow-statement': async (scope) => {
+    await poolOf(scope).query(COUNT_TO_14_MILLION); // fault: slow statement
+    return 200;
+  },
+
+  'outside-statement': async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SELECT 8 AS eight');
+      await poolOf(scope).query('SELECT 9 AS nine'); // fault: finding
+    });
+    return 200;
+  },
+
+  'unknown-outcome': async (scope) => {
+    await runInTransaction(
+      scope,
+      (inner) => connectionOf(inner).query('UPDATE products SET level = level - 3 WHERE id = 3'), // fault: unknown outcome
+    );
+    return 200;
+  },
+
+  /** One in fifty fails. */
+  'sometimes-fails': (() => {
+    let number = 0;
+    return () => {
+      number += 1;
+      if (number % 50 === 0) throw new TypeError('the name of a customer'); // fault: 2 % of errors
+      return 200;
+    };
+  })(),
+};
+
+// V8 knows the line of the function, not that of the call in it.
+function deriveKey(key = 'a' /* fault: blocked by native code */) {
+  pbkdf2Sync(key, 'b', 1_200_000, 64, 'sha512');
+}
+
+/** @param {string} url @returns {Promise<void>} */
+const readFrom = (url) =>
+  new Promise((resolve, reject) => {
+    get(url, (response) => response.resume().on('end', resolve)).on('error', reject); // fault: call by node:http
+  });
+
+/** @param {Container} scope @param {number} first @param {number} second @param {() => Promise<void>} both */
+async function changeBoth(scope, first, second, both) {
+  await runInTransaction(scope, async (inner, { number }) => {
+    await connectionOf(inner).query('UPDATE products SET level = 5 WHERE id = $1', [first]);
+    if (number === 1) await both();
+    await connectionOf(inner).query('UPDATE products SET level = 6 WHERE id = $1', [second]); // fault: deadlock
+  });
+  return 200;
+}
+
+/** What a relay of the outbox is called with. @returns {Promise<void>} */
+export async function deliver() {
+  throw new URIError('the address of a customer'); // fault: outbox
+}

@@ -1,0 +1,270 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+import { inspect } from '../src/command.js';
+import type { InspectorOptions } from '../src/index.js';
+import { createApp, placeOrder, SCOPES } from './support/app.js';
+import { hosts, type Routes, type RunningApp } from './support/hosts.js';
+
+const TOKEN = 'a token that is long enough';
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+const routes: Routes = {
+  '/users': (scope) => (scope.resolve('IUsers') ? 200 : 500),
+  '/sold-out': async (scope) => {
+    await placeOrder(scope, 'rolled back');
+    return 500;
+  },
+};
+
+interface Reply {
+  readonly result?: { readonly tools?: object[]; readonly content?: [{ text: string }]; readonly isError?: boolean };
+  readonly error?: { readonly code: number };
+}
+
+describe.each(hosts)('the tools of the inspector on $name', ({ start }) => {
+  let app: RunningApp | undefined;
+
+  const open = async (options: Partial<InspectorOptions> = {}): Promise<void> => {
+    app = await start({ container: createApp(), scopes: SCOPES, ...options }, routes);
+  };
+  const post = (body: unknown, headers: Record<string, string> = JSON_TYPE): Promise<Response> => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    return fetch(`${app!.url}/inspector/mcp`, { method: 'POST', body: text, headers });
+  };
+  const send = async (method: string, params?: object): Promise<Reply> =>
+    (await (await post({ jsonrpc: '2.0', id: 7, method, params })).json()) as Reply;
+  const call = async (name: string, args: object = {}): Promise<unknown> => {
+    const { result } = await send('tools/call', { name, arguments: args });
+    const { text } = result!.content![0];
+    return result!.isError ? text : (JSON.parse(text) as unknown);
+  };
+  const ask = (path: string): Promise<Response> => fetch(`${app!.url}${path}/1`);
+
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  it('are those of an MCP server: initialize, tools/list, ping, and notifications without a response', async () => {
+    await open();
+    expect(await send('initialize', { protocolVersion: '2025-03-26' })).toMatchObject({
+      id: 7,
+      result: { protocolVersion: '2025-03-26', serverInfo: { name: '@ambit/inspector' }, capabilities: { tools: {} } },
+    });
+    expect(await send('ping')).toMatchObject({ result: {} });
+    expect((await send('tools/list')).result?.tools).toContainEqual(
+      expect.objectContaining({ name: 'request', inputSchema: expect.objectContaining({ required: ['id'] }) }),
+    );
+    expect(await send('resources/list')).toMatchObject({ error: { code: -32_601 } });
+    const notified = await post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect([notified.status, await notified.text()]).toEqual([202, '']);
+  });
+
+  it('record from the first call, and say so', async () => {
+    await open();
+    await ask('/users');
+    expect(await call('troubles')).toEqual({ note: expect.stringContaining('Recording has begun with this call') });
+    await ask('/sold-out');
+    await expect
+      .poll(() => call('troubles'))
+      .toContainEqual(
+        expect.objectContaining({
+          kind: 'failed statement',
+          error: 'TypeError E_SOLD_OUT',
+          count: 1,
+          routes: ['GET /sold-out/:id'],
+          requests: [1],
+        }),
+      );
+    expect(await call('requests', { trouble: true })).toMatchObject([{ id: 1, status: 500, outcome: 'rolled back' }]);
+    expect(await call('request', { id: 1 })).toMatchObject({ route: '/sold-out/:id', steps: expect.any(Array) });
+    expect(await call('routes')).toMatchObject([{ route: '/sold-out/:id', failed: 1 }]);
+    expect(await call('statements')).toMatchObject([{ failed: 1 }]);
+    expect(await call('now')).toMatchObject({ transactions: { 'rolled back': 1 } });
+    const { result } = await send('tools/call', { name: 'request', arguments: { id: 1 } });
+    expect(result?.content?.[0].text).not.toMatch(/\d\.\d{3}/);
+  });
+
+  it('draw and explain the graph', async () => {
+    await open();
+    expect(await call('graph', { key: 'IOrders' })).toMatchObject({
+      nodes: expect.arrayContaining([expect.objectContaining({ key: 'IConnection' })]),
+    });
+    expect(await call('explain', { key: 'IUsers' })).toMatchObject({
+      explanation: expect.stringContaining('IUsers'),
+      where: expect.stringMatching(/support\/app\.ts:\d+:\d+$/),
+    });
+    expect(await call('explain', { key: 'INothing' })).toMatchObject({
+      explanation: "'INothing' is registered in no scope.",
+    });
+  });
+
+  it.each([
+    ['nothing', {}, /There is no tool 'nothing'\. The tools: troubles, /],
+    ['request', {}, /needs the argument 'id'/],
+    ['request', { id: '1' }, /must be of the type integer, not string/],
+    ['troubles', { since: 1 }, /has no argument 'since'/],
+    ['request', { id: 4711 }, /no longer kept/],
+    ['toString', {}, /There is no tool/],
+  ])('say what is wrong with a call of %s with %j', async (name, args, said) => {
+    await open({ always: true });
+    expect(await call(name, args)).toMatch(said);
+  });
+
+  it('refuse messages that are none, and pages of other sites', async () => {
+    await open();
+    expect((await post('{')).status).toBe(400);
+    expect((await post('4711')).status).toBe(400);
+    expect((await post([])).status).toBe(400);
+    expect((await post({ jsonrpc: '2.0', id: 1 })).status).toBe(400);
+    expect((await post(`"${'x'.repeat(70_000)}"`)).status).toBe(413);
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    expect((await post(ping, { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await post(ping, { ...JSON_TYPE, origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post(ping, { ...JSON_TYPE, origin: app!.url })).status).toBe(200);
+    expect((await post(ping, { ...JSON_TYPE, 'x-forwarded-for': '127.0.0.1' })).status).toBe(403);
+    const stream = await fetch(`${app!.url}/inspector/mcp`);
+    expect([stream.status, stream.headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  it('take several messages at once, as version 2025-03-26 allows, and no more than a few', async () => {
+    await open();
+    const ping = (id: number): object => ({ jsonrpc: '2.0', id, method: 'ping' });
+    const notified = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const replies = await post([ping(1), notified, ping(2)]);
+    expect([replies.status, await replies.json()]).toEqual([
+      200,
+      [
+        { jsonrpc: '2.0', id: 1, result: {} },
+        { jsonrpc: '2.0', id: 2, result: {} },
+      ],
+    ]);
+    expect((await post([notified, { jsonrpc: '2.0', id: 1, result: {} }])).status).toBe(202);
+    expect((await post([ping(1), 4711])).status).toBe(400);
+    expect((await post(Array.from({ length: 21 }, (_, id) => ping(id)))).status).toBe(400);
+  });
+
+  it.each([
+    ['an id that is none', { jsonrpc: '2.0', id: null, method: 'ping' }],
+    ['an object as its id', { jsonrpc: '2.0', id: {}, method: 'ping' }],
+    ['a text as its parameters', { jsonrpc: '2.0', id: 1, method: 'initialize', params: 'all' }],
+    ['another version of JSON-RPC', { jsonrpc: '1.0', id: 1, method: 'ping' }],
+    ['nothing', null],
+  ])('refuse a message with %s', async (_, message) => {
+    await open();
+    const response = await post(message);
+    expect([response.status, await response.json()]).toMatchObject([400, { id: null, error: { code: -32_600 } }]);
+  });
+
+  it('speak the versions of the protocol that they name, and no other', async () => {
+    await open();
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const inVersion = async (version: string): Promise<number> =>
+      (await post(ping, { ...JSON_TYPE, 'mcp-protocol-version': version })).status;
+    expect([await inVersion('2025-06-18'), await inVersion('2099-01-01')]).toEqual([200, 400]);
+    for (const protocolVersion of ['2099-01-01', 4711, undefined])
+      expect(await send('initialize', { protocolVersion })).toMatchObject({
+        result: { protocolVersion: '2025-06-18' },
+      });
+  });
+
+  it('need the token, where the page does', async () => {
+    await open({ token: TOKEN });
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const refused = await post(ping);
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+    expect((await post(ping, { ...JSON_TYPE, authorization: 'Bearer a wrong token, long enough' })).status).toBe(401);
+    expect((await post(ping, { ...JSON_TYPE, authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+  });
+
+  describe('the command', () => {
+    let printed: string[] = [];
+    let complained: string[] = [];
+    const run = (args: readonly string[], token?: string): Promise<number> => {
+      [printed, complained] = [[], []];
+      const terminal = {
+        print: (text: string) => printed.push(text),
+        complain: (text: string) => complained.push(text),
+      };
+      return inspect(['inspect', ...args, '--url', `${app!.url}/inspector/`], { token, ...terminal });
+    };
+
+    it('prints the troubles as text, and each tool as JSON', async () => {
+      await open({ always: true });
+      expect([await run([]), printed]).toEqual([0, ['No trouble since the recording began.']]);
+      await ask('/sold-out');
+      await sleep(10);
+      expect(await run([])).toBe(0);
+      expect(printed[0]).toMatch(
+        /^failed statement × 1: The database refused the statement: TypeError E_SOLD_OUT\n {2}sql {2}INSERT[^\n]*\n {2}on {3}GET \/sold-out\/:id \(newest requests: 1\)\n {2}fix {2}\S/,
+      );
+      expect(await run(['--json'])).toBe(0);
+      expect(JSON.parse(printed[0]!)).toContainEqual(expect.objectContaining({ kind: 'failed statement' }));
+      expect([await run(['request', '--id', '1', '--json']), JSON.parse(printed[0]!)]).toMatchObject([0, { id: 1 }]);
+      expect([await run(['tools']), printed[0]]).toEqual([0, expect.stringContaining('"inputSchema"')]);
+    });
+
+    it('says what is wrong', async () => {
+      await open({ token: TOKEN });
+      expect([await run([]), complained[0]]).toEqual([1, expect.stringContaining('set INSPECTOR_TOKEN')]);
+      expect([await run(['request'], TOKEN), complained[0]]).toEqual([
+        1,
+        expect.stringContaining("needs the argument 'id'"),
+      ]);
+      expect([await run(['--colour', 'red']), complained[0]]).toEqual([
+        2,
+        expect.stringContaining('Usage: ambit inspect'),
+      ]);
+      expect([await run([], 'a wrong token, long enough'), complained[0]]).toEqual([
+        1,
+        expect.stringContaining('another token than that of INSPECTOR_TOKEN'),
+      ]);
+      expect(await run(['request', '--id', 'four'], TOKEN)).toBe(2);
+      expect([await run(['--help']), printed[0]]).toEqual([0, expect.stringContaining('Usage: ambit inspect')]);
+      const { url } = app!;
+      await app!.close();
+      app = undefined;
+      const terminal = { token: undefined, print: () => undefined, complain: (text: string) => complained.push(text) };
+      expect(await inspect(['inspect', '--url', `${url}/inspector`], terminal)).toBe(1);
+      expect(complained.at(-1)).toMatch(/^There is no response at .* Is the application running/);
+    });
+
+    it.each([
+      ['a page', 'text/html', '<h1>4711</h1>'],
+      ['data that is none', 'application/json', '{'],
+      ['other data', 'application/json', '[]'],
+      ['nothing', 'application/json', 'null'],
+      ['a result that is none', 'application/json', '{"result":{}}'],
+    ])('says that it found no inspector but %s', async (_, type, body) => {
+      const server = createServer((request, response) => {
+        request.resume();
+        response.writeHead(200, { 'content-type': type }).end(body);
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const said: string[] = [];
+      const terminal = { token: undefined, print: () => undefined, complain: (text: string) => said.push(text) };
+      const { port } = server.address() as AddressInfo;
+      expect(await inspect(['inspect', '--url', `http://127.0.0.1:${port}`], terminal)).toBe(1);
+      expect(said).toEqual([expect.stringContaining('not what an inspector responds')]);
+      expect(said[0]).not.toContain('4711');
+      server.close();
+    });
+
+    it('ends quietly where nobody reads what it prints', async () => {
+      await open({ always: true });
+      const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+      const args = [main, 'inspect', 'graph', '--url', `${app!.url}/inspector`];
+      const command = spawn(process.execPath, args);
+      command.stdout.destroy();
+      let complaint = '';
+      command.stderr.on('data', (text) => (complaint += String(text)));
+      const [code] = (await once(command, 'close')) as [number];
+      expect([code, complaint]).toEqual([0, '']);
+    });
+  });
+});
