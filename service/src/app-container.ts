@@ -40,6 +40,8 @@ export async function sandboxesOf({ sandbox }: Config, container: IContainer): P
 }
 
 function giveOwnKeys(scope: IContainer): void {
-  const keys = createIdempotency(scope.resolve('IDatabasePool'), { dialect: scope.resolve('ISqlDialect').name });
+  const keys = createIdempotency(scope.resolve('IDatabasePool'), {
+    dialect: scope.resolve('ISqlDialect').name,
+  });
   scope.register('IIdempotency', () => keys);
 }

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { TransactionError } from '@ambit/transaction';
 import { runCommand } from './command.js';
 import { ConfigError, readConfig } from './config/config.js';
-import { backUp } from './database/back-up.js';
+import { engineOf } from './database/engines.js';
 import { ExplainedError } from './problem.js';
 
 const USAGE = `npm run backup -- <file>   copies the database to a file that does not exist yet`;
@@ -11,9 +11,9 @@ const IN_MEMORY = 'DATA_DIR=:memory: is a database within one process, which no 
 runCommand(async ([target, ...rest], env) => {
   if (target === undefined || target === '' || target.startsWith('-') || rest.length > 0)
     throw new ExplainedError(USAGE, 64);
-  const { database } = readConfig(env);
-  if (database.kind === 'sqlite' && database.folder === ':memory:') throw new ConfigError([IN_MEMORY]);
-  await backUp(database, target).catch((error: unknown) => {
+  const engine = engineOf(readConfig(env).database);
+  if (engine.isInMemory) throw new ConfigError([IN_MEMORY]);
+  await engine.backUp(target).catch((error: unknown) => {
     throw error instanceof TransactionError ? new ExplainedError(withCauses(error), 1, { cause: error }) : error;
   });
   return [`${target}: ${statSync(target).size} bytes`];

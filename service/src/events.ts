@@ -10,7 +10,5 @@ const IN_MEMORY =
 
 runCommand(async (args, env) => {
   const run = readEventsCommand(args);
-  const config = readConfig(env);
-  const { kind: dialect } = config.database;
-  return withDatabase(config, IN_MEMORY, (pool) => run(createOutbox(pool, { dialect })));
+  return withDatabase(readConfig(env), IN_MEMORY, (pool, { name: dialect }) => run(createOutbox(pool, { dialect })));
 });

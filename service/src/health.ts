@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { type IDatabasePool, sqlStateOf } from '@ambit/transaction';
 import type { ILogger } from './logging/logger.js';
 
@@ -44,9 +44,9 @@ export type Readiness =
 /** Matches no row, so it writes nothing; a read-only database refuses it nevertheless. */
 const TRY_TO_WRITE = 'UPDATE migration_lock SET id = id WHERE id < 0';
 /** Needs space, because random bytes cannot be compressed: only this shows whether a full disk has space again. */
-const TAKE_SPACE = `INSERT INTO migrations (name, checksum) VALUES ('disk probe', $1)
-  ON CONFLICT (name) DO UPDATE SET checksum = excluded.checksum`;
-const FREE_SPACE = "DELETE FROM migrations WHERE name = 'disk probe'";
+const TAKE_SPACE = 'INSERT INTO migrations (name, checksum) VALUES ($1, $2)';
+/** Also what an instance has left that crashed in between. */
+const FREE_SPACE = "DELETE FROM migrations WHERE name LIKE 'disk probe%'";
 const PROBE_BYTES = 48 * 1024;
 
 /** Also shows that the replica has the tables. */
@@ -124,7 +124,8 @@ export class Health {
     if (this.#damage && Date.now() < this.#damage.until) throw this.#damage.err;
     this.#damage = undefined;
     if (!this.#mustStore) return;
-    await this.pool.query(TAKE_SPACE, [randomBytes(PROBE_BYTES).toString('base64')]);
+    const name = `disk probe ${randomUUID()}`;
+    await this.pool.query(TAKE_SPACE, [name, randomBytes(PROBE_BYTES).toString('base64')]);
     await this.pool.query(FREE_SPACE);
     this.#mustStore = false;
   }

@@ -3,9 +3,10 @@ import { createIdempotency, type Idempotency } from '@ambit/idempotency';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { TransactionCheck } from '@ambit/transaction/check';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
-import { dialectOf, type ISqlDialect } from './database/dialect.js';
-import { createPool, createTransactionCheck } from './database/pool.js';
-import { prepareDatabase, refuseDamage } from './database/prepare.js';
+import type { ISqlDialect } from './database/engine.js';
+import { engineOf } from './database/engines.js';
+import { createTransactionCheck } from './database/pool.js';
+import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
 import { type IRequestContext, RequestContext } from './ids.js';
 import { AuditLogger, type IAuditLogger, type ILogger } from './logging/logger.js';
@@ -28,19 +29,20 @@ export function createKeys(pool: IDatabasePool, { name: dialect }: ISqlDialect, 
 }
 
 /** Every part of the service uses these. */
-export const infrastructure = (config: Config, log: ILogger) =>
-  feature('infrastructure', {
+export function infrastructure(config: Config, log: ILogger) {
+  const engine = engineOf(config.database);
+  return feature('infrastructure', {
     IConfigService: scopes.value<IConfigService>(new ConfigService(config)),
     ILogger: scopes.value(log),
-    ISqlDialect: make('application', () => dialectOf(config.database)),
+    ISqlDialect: scopes.value(engine.dialect),
     ITransactionCheck: make('application', (logger: ILogger) => createTransactionCheck(config, logger), ['ILogger']),
-    IDatabasePool: make('application', (check: TransactionCheck) => check.pool(createPool(config.database)), [
+    IDatabasePool: make('application', (check: TransactionCheck) => check.pool(engine.createPool()), [
       'ITransactionCheck',
     ])
       .pipe(
         onStart(async (pool) => {
-          await refuseDamage(pool, config.database);
-          await prepareDatabase(pool, config, log);
+          await engine.refuseDamage?.(pool);
+          await prepareDatabase(pool, engine, config, log);
         }),
       )
       .as<IDatabasePool>(),
@@ -51,3 +53,4 @@ export const infrastructure = (config: Config, log: ILogger) =>
     IRequestContext: of('request', RequestContext).as<IRequestContext>(),
     IAuditLogger: of('request', AuditLogger, ['ILogger', 'IRequestContext']).as<IAuditLogger>(),
   });
+}

@@ -1,11 +1,14 @@
 import { explainFailure, keepFilesPrivate } from './command.js';
 import { type Config, readConfig } from './config/config.js';
-import { createLogger, LogOutput } from './logging/logger.js';
+import { createLogger } from './logging/logger.js';
+import { createOutput } from './logging/terminal.js';
 import { ExplainedError } from './problem.js';
 import { startService } from './service.js';
 
 /** How long disposal may take, in addition to the time for requests in progress. */
 const DISPOSE_MS = 5000;
+/** A terminal sends Ctrl+C to npm, too, which passes it on: two of these signals within this time are one press of the keys. */
+const SAME_PRESS_MS = 500;
 
 keepFilesPrivate();
 try {
@@ -15,7 +18,7 @@ try {
 }
 
 function run(config: Config): void {
-  const output = new LogOutput();
+  const output = createOutput(config);
   const logger = createLogger(config.logLevel, output);
   const exitWith = (msg: string, err?: unknown, exitCode = 1): void => {
     logger.error({ msg, err });
@@ -33,10 +36,14 @@ function run(config: Config): void {
     else exitWith('The service could not start', err);
   });
 
-  let stopping = false;
+  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    if (stopping) return exitWith('Received a second signal: exiting at once');
-    stopping = true;
+    const at = performance.now();
+    if (first) {
+      const isSamePress = signal === 'SIGINT' && first.signal === signal && at - first.at < SAME_PRESS_MS;
+      return isSamePress ? undefined : exitWith('Received a second signal: exiting at once');
+    }
+    first = { signal, at };
     logger.info({ msg: 'stopping', signal });
     // No client waits for a response, and the database rolls back what was not committed.
     if (!isReady) return exitStopped();

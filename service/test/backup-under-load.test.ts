@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Happenings } from '@ambit/host-contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createPool } from '../src/database/pool.js';
+import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { backup, backupKinds, BackupPlace, type Environment, PATH } from './support/backups.js';
 import { type JsonResponse, request } from './support/http.js';

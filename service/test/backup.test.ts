@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createPool } from '../src/database/pool.js';
+import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { backup, backupKinds, BackupPlace, type Environment, PATH } from './support/backups.js';
-import { postgres } from './support/databases.js';
+import { mariadb, postgres } from './support/databases.js';
 import { request } from './support/http.js';
 import { ServiceProcess } from './support/service-process.js';
 
@@ -91,6 +91,19 @@ describe.each(backupKinds)('a backup of $name', ({ missing, open, restore }) => 
 });
 
 describe('the backup command', () => {
+  const REFUSED = { code: 1, output: expect.stringContaining('DATABASE_URL has no tables of the service'), left: [] };
+
+  async function ofForeign(env: Environment): Promise<object> {
+    await using pool = createPool(readConfig(env).database);
+    await pool.query('CREATE TABLE migrations (id integer)');
+    return { ...(await backup({ ...PATH, ...env }, join(folder, 'backup'))), left: readdirSync(folder) };
+  }
+
+  async function start(env: Environment): Promise<void> {
+    await using service = new ServiceProcess(env);
+    await service.url();
+  }
+
   test('prints its usage', async () => {
     expect(await backup(PATH)).toEqual({ code: 64, output: expect.stringContaining('npm run backup -- <file>') });
   });
@@ -101,13 +114,11 @@ describe('the backup command', () => {
   });
 
   test.skipIf(postgres.missing)('refuses a PostgreSQL database of another program', async () => {
-    const env = await place.newDatabase();
-    const pool = createPool(readConfig(env).database);
-    await pool.query('CREATE TABLE migrations (id integer)');
-    await pool.close();
-    const { code, output } = await backup({ ...PATH, ...env }, join(folder, 'backup'));
-    expect([code, output]).toEqual([1, expect.stringContaining('DATABASE_URL has no tables of the service')]);
-    expect(readdirSync(folder)).toEqual([]);
+    expect(await ofForeign(await place.newDatabase())).toEqual(REFUSED);
+  });
+
+  test.skipIf(mariadb.missing)('refuses a MariaDB database of another program', async () => {
+    expect(await ofForeign(await place.newDatabase(mariadb.open))).toEqual(REFUSED);
   });
 
   test('refuses a database in memory', async () => {
@@ -125,6 +136,28 @@ describe('the backup command', () => {
     const env = { PATH: folder, DATABASE_URL: 'postgres://ada:s3cret@127.0.0.1/shop' };
     const { code, output } = await backup(env, join(folder, 'backup'));
     expect([code, output]).toEqual([1, expect.stringContaining('postgresql-client')]);
+  });
+
+  describe.skipIf(mariadb.missing)('with MariaDB', () => {
+    test('reports that mariadb-dump is missing', async () => {
+      const env = await place.newDatabase(mariadb.open);
+      await start(env);
+      const { code, output } = await backup({ ...env, PATH: folder }, join(folder, 'backup'));
+      expect([code, output]).toEqual([1, expect.stringContaining('mariadb-client')]);
+    });
+
+    test('prints the errors of mariadb-dump, and passes it no password as an argument', async () => {
+      const env = await place.newDatabase(mariadb.open);
+      await start(env);
+      const program = join(folder, 'mariadb-dump');
+      writeFileSync(program, '#!/bin/sh\necho "$MYSQL_PWD $*" >&2\nexit 1\n', { mode: 0o755 });
+      const { code, output } = await backup({ ...env, PATH: folder }, join(folder, 'backup'));
+      expect(code).toBe(1);
+      expect(output).toMatch(
+        /^--no-defaults --host=\S+ --port=\d+ --protocol=tcp --user=\w+ --skip-ssl --single-transaction /,
+      );
+      expect(readdirSync(folder)).toEqual(['mariadb-dump']);
+    });
   });
 
   test('prints the errors of pg_dump, and passes it the password through the environment', async () => {

@@ -51,6 +51,8 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
     { database: { replicas: { readFrom: 'replica' } } },
   ],
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
+  [{ LOG_FORMAT: 'json' }, { logFormat: 'json' }],
+  [{ LOG_FORMAT: 'text' }, { logFormat: 'text' }],
   [{ OTEL_SERVICE_NAME: 'shop' }, { serviceName: 'shop' }],
   [{ OTEL_SERVICE_NAME: '' }, { serviceName: 'ambit-service' }],
   [{ METRICS: '1' }, { metrics: true, traces: false, inspector: undefined }],
@@ -99,6 +101,7 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['DATABASE_READ_FROM', 'standby', 'DATABASE_READ_FROM must be one of primary, replica, not "standby"'],
   ['DATABASE_PREPARE', 'no', 'DATABASE_PREPARE must be one of true, false, not "no"'],
   ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent, not "loud"'],
+  ['LOG_FORMAT', 'pretty', 'LOG_FORMAT must be one of auto, json, text, not "pretty"'],
   ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
   ['TRACES', 'on', 'TRACES must be one of 0, 1, not "on"'],
   ['INSPECTOR', '2', 'INSPECTOR must be one of 0, 1, always, not "2"'],
@@ -118,6 +121,7 @@ describe('the configuration', () => {
       port: 3000,
       database: { kind: 'sqlite', folder: './data' },
       logLevel: 'info',
+      logFormat: 'auto',
       startTimeoutMs: 10_000,
       shutdownTimeoutMs: 10_000,
       keepIdleMs: 0,
@@ -167,7 +171,6 @@ describe('the configuration', () => {
   });
 
   test.each([
-    'mysql://ada:s3cret@db/shop',
     's3cret',
     'postgres//ada:s3cret@db',
     'postgres:s3cret',
@@ -179,6 +182,42 @@ describe('the configuration', () => {
   ])('refuses the DATABASE_URL %s without repeating it', (url) => {
     const message = messageOf({ DATABASE_URL: url });
     expect(message).toContain('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
+    expect(message).not.toContain('s3cret');
+  });
+
+  const server = { host: 'db', port: 3306, user: 'ada', password: 's3 cret', database: 'shop' };
+  test.each([
+    ['mariadb://ada:s3%20cret@db/shop', { ...server, sslMode: 'DISABLED', sslFiles: {} }],
+    ['mysql://ada:s3%20cret@db:3307/shop', { ...server, port: 3307, sslMode: 'DISABLED', sslFiles: {} }],
+    ['mariadb://ada:s3%20cret@[::1]/shop', { ...server, host: '::1', sslMode: 'DISABLED', sslFiles: {} }],
+    ['mariadb://ada:s3%20cret@db/shop?ssl-mode=required', { ...server, sslMode: 'REQUIRED', sslFiles: {} }],
+    ['mariadb://ada:s3%20cret@db/shop?ssl-ca=/ca', { ...server, sslMode: 'VERIFY_IDENTITY', sslFiles: { ca: '/ca' } }],
+  ])('reads %s as a server of MariaDB', (DATABASE_URL, wanted) => {
+    expect(readConfig({ DATABASE_URL }).database).toEqual({
+      kind: 'mariadb',
+      server: wanted,
+      poolSize: 10,
+      acquireTimeoutMs: 2000,
+      queryTimeoutMs: 5000,
+    });
+  });
+
+  const MARIADB_URL = 'mariadb://ada:s3cret@db/shop';
+  test.each([
+    [
+      { DATABASE_URL: 'mariadb://ada:s3cret@db' },
+      'DATABASE_URL must be a URL like mariadb://user:password@host:3306/name',
+    ],
+    [{ DATABASE_URL: 'mariadb://ada:s3cret%ff@db/shop' }, 'DATABASE_URL must be a URL like mariadb://'],
+    [{ DATABASE_URL: `${MARIADB_URL}?ssl-mode=on` }, 'ssl-mode in DATABASE_URL must be one of DISABLED, REQUIRED'],
+    [{ DATABASE_URL: `${MARIADB_URL}?sslmode=require` }, 'parameters that are not known for MariaDB: sslmode'],
+    [{ DATABASE_URL: MARIADB_URL, DATABASE_READ_URL: POSTGRES_URL }, 'DATABASE_READ_URL is for PostgreSQL'],
+    [{ DATABASE_URL: MARIADB_URL, DATABASE_PREPARE: 'false' }, 'DATABASE_PREPARE=false is for PostgreSQL'],
+    [{ DATABASE_URL: 'libsql://s3cret.turso.io' }, 'must not lead to a server of libSQL: leave it out'],
+    [{ DATABASE_URL: 'http://s3cret:8080' }, 'docs/service/distributed-engines.md says why'],
+  ])('refuses %o without repeating a password', (env, words) => {
+    const message = messageOf(env);
+    expect(message).toContain(words);
     expect(message).not.toContain('s3cret');
   });
 
@@ -205,7 +244,7 @@ describe('the configuration', () => {
   test('of events and replicas together makes an object graph that is complete', async () => {
     const both = { EVENTS_URL: 'https://example.org', EVENTS_SECRET, DATABASE_READ_URL: POSTGRES_URL };
     await using container = createAppContainer(readConfig({ DATABASE_URL: POSTGRES_URL, ...both }));
-    expect(container.resolve('IReplicatedPool')?.size).toEqual({ open: 0, idle: 0, waiting: 0 });
+    expect(container.resolve('IReplicatedPool')?.size).toMatchObject({ open: 0, idle: 0, waiting: 0 });
     expect(container.resolve('IEventRelay')).toBeDefined();
   });
 

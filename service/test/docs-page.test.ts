@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { API_ENDPOINTS, PARAMETERS } from '../src/api/endpoints.js';
+import { API_ENDPOINTS, KEY_RULES, PARAMETERS, RESPONSE_HEADERS } from '../src/api/endpoints.js';
 import { fieldsOf, type PageOptions, REFERENCE_PATHS, referencePage } from '../src/api/reference.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
@@ -66,10 +67,10 @@ test.each(REFERENCE_PATHS.filter((path) => !/json$|svg$/.test(path)))('%s contai
   expect((await get(path)).text).not.toMatch(/https?:|(?:src|href)="\/\/|url\(|@import/);
 });
 
-test('the page and its files are smaller than 60 kB', async () => {
+test('the page and its files are smaller than 66 kB', async () => {
   const files = await Promise.all(REFERENCE_PATHS.filter((path) => path !== '/docs/').map((path) => get(path)));
   const bytes = files.map(({ text }) => Buffer.byteLength(text)).slice(1);
-  expect(bytes.reduce((sum, size) => sum + size)).toBeLessThan(60_000);
+  expect(bytes.reduce((sum, size) => sum + size)).toBeLessThan(66_000);
 });
 
 test('no other file is served', async () => {
@@ -83,8 +84,18 @@ test('no other file is served', async () => {
     expect((await get(path)).status).toBe(404);
 });
 
+test('the colours are those of the inspector, in both themes', async () => {
+  const inspector = readFileSync(new URL('../../packages/inspector/page/styles/colors.css', import.meta.url), 'utf8');
+  const [light = '', dark = ''] = inspector.split("[data-theme='dark']");
+  const colorIn = (css: string, name: string): string => new RegExp(`${name}: (#[^;]+);`).exec(css)?.[1] ?? '';
+  const { text } = await get('/docs/reference.css');
+  const ours = Array.from(text.matchAll(/^ {2}(--[\w-]+): light-dark\((#\w+), (#\w+)\);$/gm), ([, ...color]) => color);
+  expect(ours.length).toBeGreaterThan(15);
+  expect(ours).toEqual(ours.map(([name = '']) => [name, colorIn(light, name), colorIn(dark, name)]));
+});
+
 describe('the page', () => {
-  const page = (options: Partial<PageOptions>): string =>
+  const page = (options: Partial<PageOptions> = {}): string =>
     referencePage({ links: {}, authenticates: false, ...options });
 
   test('can be read without its script: it has every operation, property, parameter and error message', () => {
@@ -99,9 +110,18 @@ describe('the page', () => {
     for (const part of parts) expect(text).toContain(part.replaceAll(/`(.+?)`/g, '<code>$1</code>'));
   });
 
+  test('explains the key where orders are placed, and the schema of errors at the end', () => {
+    const text = page();
+    const [, order = ''] = /<section[^>]* id="createOrder"([^]*?)<\/section>/.exec(text) ?? [];
+    for (const name of Object.keys(RESPONSE_HEADERS)) expect(text).toContain(`id="header-${name}"`);
+    for (const [comes] of KEY_RULES) expect(order).toContain(comes);
+    expect(text.indexOf('id="errors"')).toBeGreaterThan(text.indexOf('id="isReady"'));
+    expect(text.indexOf('Every error response')).toBeGreaterThan(text.indexOf('id="errors"'));
+  });
+
   test('describes 401, and has a field for credentials, only where callers are checked', () => {
     expect(page({ authenticates: true })).toMatch(/>401<[^]*id="authorization"|id="authorization"[^]*>401</);
-    expect(page({})).not.toMatch(/>401<|id="authorization"/);
+    expect(page()).not.toMatch(/>401<|id="authorization"/);
   });
 
   test('escapes what it shows', () => {

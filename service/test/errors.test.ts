@@ -6,7 +6,6 @@ import { connectionLost, Happenings, Pause } from '@ambit/host-contract';
 import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
 import { respondToFailure } from '../src/http/response.js';
-import { postgres } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { JsonResponse } from './support/http.js';
 import { LogBook } from './support/log-book.js';
@@ -38,6 +37,24 @@ const REFUSED_BY_POSTGRES: readonly (readonly [what: string, sql: string, status
   ['a deadlock', raise('40P01'), 503, NOT_NOW],
   ['an unknown table', 'SELECT * FROM nowhere', 500, OUR_FAULT],
 ];
+
+const signal = (number: number, state = 'HY000'): string => `SIGNAL SQLSTATE '${state}' SET MYSQL_ERRNO = ${number}`;
+
+const REFUSED_BY_MARIADB: typeof REFUSED_BY_POSTGRES = [
+  ['text that is too long', `INSERT INTO users (id, name, email) VALUES (REPEAT('x', 37), '', '')`, 400, UNSTORABLE],
+  ['a number too large', `INSERT INTO stock (product_id, level) VALUES ('x', 99999999999)`, 400, UNSTORABLE],
+  ['a cancelled statement', 'KILL QUERY CONNECTION_ID()', 503, NOT_NOW],
+  ['a session that is killed', 'KILL CONNECTION_ID()', 503, NOT_NOW],
+  ['a statement that takes too long', 'SET STATEMENT max_statement_time = 0.05 FOR SELECT SLEEP(9)', 503, NOT_NOW],
+  ['a deadlock', signal(1213, '40001'), 503, NOT_NOW],
+  ['a lock that others hold', signal(1205), 503, NOT_NOW],
+  ['a server that is read-only', `${signal(1290)}, MESSAGE_TEXT = 'It runs with --read-only'`, 503, NOT_NOW],
+  ['a disk that is full', signal(1021), 503, NOT_NOW],
+  ['a table that is full', signal(1114), 503, NOT_NOW],
+  ['an unknown table', 'SELECT * FROM nowhere', 500, OUR_FAULT],
+];
+/** SQLite has nothing of the kind. */
+const REFUSED = { postgres: REFUSED_BY_POSTGRES, mariadb: REFUSED_BY_MARIADB, sqlite: [] };
 
 const ERRORS: readonly (readonly [what: string, error: unknown, status: number, words: string])[] = [
   ['an error of ours', new Error(SECRET), 500, OUR_FAULT],
@@ -150,14 +167,11 @@ onEveryStage((stage) => {
       expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(500, OUR_FAULT));
     });
 
-    test.each(stage.kind === postgres ? REFUSED_BY_POSTGRES : [])(
-      '%s gets its status',
-      async (_what, sql, status, words) => {
-        stage.replace(ordersAnd((connection) => connection.query(sql)));
-        expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(status, words));
-        expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
-      },
-    );
+    test.each(REFUSED[stage.kind.dialect])('%s gets its status', async (_what, sql, status, words) => {
+      stage.replace(ordersAnd((connection) => connection.query(sql)));
+      expect(seen(await stage.post('/api/orders', ORDER))).toEqual(expected(status, words));
+      expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
+    });
 
     test('a connection that breaks gets 503, and the next request gets 201', async () => {
       let times = 0;

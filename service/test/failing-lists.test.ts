@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
-import { createPool } from '../src/database/pool.js';
+import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { sqlite } from './support/databases.js';
 import { request } from './support/http.js';

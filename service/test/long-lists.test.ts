@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { connectionLost } from '@ambit/host-contract';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { onEveryStage } from './support/every-stage.js';
 
 const PAGE = 500;
@@ -10,14 +10,22 @@ const PAGE = 500;
 const LONG = 5000;
 const MANY = 6000;
 
+/** Rows of one INSERT. */
+const BATCH = 100;
+
 onEveryStage((stage) => {
-  const fill = (count: number, nameLength = 1): Promise<object[]> =>
-    stage.rows(
-      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})
-       INSERT INTO users (id, name, email)
-       SELECT '01900000-0000-7000-8000-' || substr('00000000000' || n, -12 + length('00000000000' || n) + 1),
-         '"Zoë" \\ ' || ${nameLength === 1 ? `'x'` : `'${'x'.repeat(nameLength)}'`} || n, 'x@example.org' FROM numbers`,
-    );
+  const fill = async (count: number, nameLength = 1): Promise<void> => {
+    for (let n = 1; n <= count; n += BATCH) {
+      const numbers = Array.from({ length: Math.min(BATCH, count + 1 - n) }, (_, index) => n + index);
+      const rows = numbers.map((__, index) => `($${3 * index + 1}, $${3 * index + 2}, $${3 * index + 3})`);
+      const values = numbers.flatMap((number) => [
+        `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`,
+        `"Zoë" \\ ${'x'.repeat(nameLength)}${number}`,
+        'x@example.org',
+      ]);
+      await stage.rows(`INSERT INTO users (id, name, email) VALUES ${rows.join(', ')}`, values);
+    }
+  };
   const expected = async (): Promise<object[]> => stage.rows('SELECT id, name, email FROM users ORDER BY id');
   const counts = (): unknown[] => stage.app.log.audits.map(({ action, count }) => [action, count]);
   /** The head of a response whose body is not read, except what Node buffers. */
@@ -92,6 +100,11 @@ onEveryStage((stage) => {
   });
 
   describe('for a client that stops reading', () => {
+    // Names are longer than the service stores, and MariaDB's column has that limit.
+    beforeEach(async () => {
+      if (stage.kind.name === 'MariaDB') await stage.rows('ALTER TABLE users MODIFY name mediumtext NOT NULL');
+    });
+
     test('the service reads no more than the client receives, and holds no connection', async () => {
       await fill(MANY, LONG);
       const reads = spyOnReads();

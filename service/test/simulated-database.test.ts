@@ -2,9 +2,8 @@ import { Chance, type Parts, runsOr, Simulation } from '@ambit/host-contract';
 import { type IPooledConnection, sqlStateOf } from '@ambit/transaction';
 import { systemClock } from '@ambit/transaction/extension';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dialectOf } from '../src/database/dialect.js';
 import { migrate } from '../src/database/migrate.js';
-import { createPool } from '../src/database/pool.js';
+import { createPool, engineOf } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { postgres, type TestDatabase } from './support/databases.js';
 import { type Session, SimulatedDatabase, type TableName } from './support/simulation/database.js';
@@ -128,7 +127,7 @@ class Schedule {
     }
     const [name, params] = this.#statement(chance, twin.state === 'open');
     // The first is what the service does; the others are those of its mutants.
-    const isOfService = JSON.stringify(params).split('productId').length > 2 || chance.of(0.5);
+    const isOfService = JSON.stringify(params).split('product_id').length > 2 || chance.of(0.5);
     const chosen: string[] = [];
     const sql = textOf(name, (choices) => {
       chosen.push(isOfService ? String(choices[0]) : chance.pick(choices));
@@ -188,7 +187,11 @@ class Schedule {
   #statement(chance: Chance, inTransaction: boolean): readonly [name: string, params: readonly unknown[]] {
     const id = (): string => `id${String((this.#ids += 1)).padStart(4, '0')}`;
     const products = chance.pick([['apple'], ['pear'], ['apple', 'pear'], ['apple', 'other']]);
-    const items = products.map((productId, position) => ({ productId, position, quantity: 1 + chance.below(4) }));
+    const items = products.map((product, position) => ({
+      product_id: product,
+      position,
+      quantity: 1 + chance.below(4),
+    }));
     const json = JSON.stringify(items);
     const key = chance.pick(['k1', 'k2']);
     const one = JSON.stringify(items.slice(0, 1));
@@ -201,13 +204,12 @@ class Schedule {
       ['key', [key, 'f1', 1000 + chance.below(100), 0]],
       ['find key', [key]],
       ['response', [key, 201, null, '{}']],
-      ['levels', [json]],
       ['take', [one]],
       ['delivery', [chance.pick(['apple', 'pear']), 1 + chance.below(5)]],
       ['record', [id(), json]],
       ['order', [id(), id(), '2030']],
       ['user', [id(), 'name', 'email']],
-      ['users', ['', 500]],
+      ['users', ['']],
       ['find user', [`id000${1 + chance.below(5)}`]],
     ];
     // Who comes first of several that wait for one row is left to chance in PostgreSQL.
@@ -236,7 +238,7 @@ describe.skipIf(postgres.missing)('the simulated database', () => {
     database = await postgres.open();
     const config = readConfig(database.env);
     pool = createPool(config.database);
-    await migrate(pool, dialectOf(config.database));
+    await migrate(pool, engineOf(config.database));
   });
   afterAll(async () => {
     await pool.close();

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createPool } from '../src/database/pool.js';
+import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { readCommand } from '../src/orders/stock-command.js';
 import { App } from './support/app.js';
@@ -85,7 +85,8 @@ describe.each(databaseKinds)('the stock command on $name', (kind) => {
     });
 
     describe('within this process', () => {
-      const ask = async (...args: string[]): Promise<string[]> => readCommand(args)(app.pool);
+      const ask = async (...args: string[]): Promise<string[]> =>
+        readCommand(args)(app.pool, app.container.resolve('ISqlDialect'));
 
       test('reports that no product is tracked', async () => {
         expect(await ask('list')).toEqual(['No product has a stock level: all can be ordered freely.']);

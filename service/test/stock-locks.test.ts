@@ -1,6 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
-import { postgres } from './support/databases.js';
+import { mariadb, sqlite } from './support/databases.js';
 import { onEveryStage } from './support/every-stage.js';
 import type { JsonResponse } from './support/http.js';
 import type { Stage } from './support/stage.js';
@@ -8,7 +9,7 @@ import { order, setStock, shortOf, stockOf } from './support/stock.js';
 
 onEveryStage((stage) => {
   // On SQLite a transaction that writes locks the whole file.
-  describe.runIf(stage.kind === postgres)('while another transaction has locked a product', () => {
+  describe.skipIf(stage.kind === sqlite)('while another transaction has locked a product', () => {
     /** Sends an order that waits for the apples until the other transaction has done something more. */
     async function orderBehind(
       meanwhile: (other: IConnection) => Promise<unknown>,
@@ -27,9 +28,11 @@ onEveryStage((stage) => {
 
     test('nothing is taken of one that gets a stock level meanwhile', async () => {
       await setStock(stage, { apple: 3 });
-      const response = await orderBehind(() => setStock(stage, { pear: 0 }), ['apple', 1], ['pear', 1]);
-      expect(response.status).toBe(201);
-      expect(await stockOf(stage)).toEqual({ apple: 2, pear: 0 });
+      const { status } = await orderBehind(() => setStock(stage, { pear: 0 }), ['apple', 1], ['pear', 1]);
+      // The statement of PostgreSQL does not see the pear, MariaDB reads it when it comes to it.
+      const seesIt = stage.kind === mariadb;
+      expect(status).toBe(seesIt ? 409 : 201);
+      expect(await stockOf(stage)).toEqual({ apple: seesIt ? 3 : 2, pear: 0 });
     });
 
     test('an order takes from the level that the other left', async () => {
@@ -54,25 +57,40 @@ onEveryStage((stage) => {
     });
   });
 
-  test.runIf(stage.kind === postgres)('an order that waits for one product has not locked the next ones', async () => {
+  test.skipIf(stage.kind === sqlite)('an order that waits for one product has not locked the next ones', async () => {
     const later = ['plum', 'pear', 'fig', 'kiwi', 'lime'] as const;
     await setStock(stage, Object.fromEntries([...later, 'apple'].map((product) => [product, 10])));
-    const lock = 'SELECT product_id FROM stock WHERE product_id = ANY($1) FOR UPDATE NOWAIT';
+    const lock = (...products: readonly string[]) =>
+      `SELECT product_id FROM stock WHERE product_id IN (${products.map((one) => `'${one}'`).join()}) FOR UPDATE NOWAIT`;
     const other = await stage.app.pool.getConnection();
     await other.beginTransaction();
-    await other.query(lock, [['apple']]);
+    await other.query(lock('apple'));
     const waiting = order(stage, ...later.map((product) => [product, 1] as const), ['apple', 1]);
     await somebodyWaitsFor(stage, other);
-    expect(await other.query(lock, [later])).toHaveLength(later.length);
+    expect(await other.query(lock(...later))).toHaveLength(later.length);
     await other.rollback();
     other.release();
     expect((await waiting).status).toBe(201);
   });
 });
 
+/** MariaDB looks again when nobody has asked for 100 ms. */
+const REFRESH_MS = 120;
+
 /** Waits until another session waits for a row that this connection has locked. */
 async function somebodyWaitsFor(stage: Stage, connection: IConnection): Promise<void> {
-  const [{ pid }] = (await connection.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
-  const sql = 'SELECT pid FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))';
-  while ((await stage.rows(sql, [pid])).length === 0);
+  const [own, waiting] =
+    stage.kind === mariadb
+      ? [
+          'SELECT CONNECTION_ID() AS session',
+          `SELECT waits.requesting_trx_id FROM information_schema.innodb_lock_waits AS waits
+           JOIN information_schema.innodb_trx AS holder ON holder.trx_id = waits.blocking_trx_id
+           WHERE holder.trx_mysql_thread_id = $1`,
+        ]
+      : [
+          'SELECT pg_backend_pid() AS session',
+          'SELECT pid FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))',
+        ];
+  const [{ session }] = (await connection.query(own)) as [{ session: number }];
+  while ((await stage.rows(waiting, [session])).length === 0) await pause(REFRESH_MS);
 }

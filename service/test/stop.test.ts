@@ -6,7 +6,7 @@ import { Pause, RawClient, type RawResponse, refused, requestText } from '@ambit
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
-import { type DatabaseKind, databaseKinds, postgres } from './support/databases.js';
+import { type DatabaseKind, databaseKinds, serverKinds } from './support/databases.js';
 import { HangingLine } from './support/hanging-line.js';
 import { ServiceProcess } from './support/service-process.js';
 
@@ -44,7 +44,7 @@ describe.each(KINDS)('on %s', (_name, kind) => {
         msg: 'listening',
         url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
         host: variant,
-        database: kind === postgres ? 'postgres' : 'sqlite',
+        database: kind.dialect,
       });
       const idle = await service.client();
       expect((await idle.request({ path: '/health/ready' })).status).toBe(200);
@@ -182,25 +182,27 @@ describe('the service', () => {
     await stopped;
   });
 
-  test.skipIf(postgres.missing).each(HOST_VARIANTS)(
-    'waits no longer than that for a database that hangs, on %s',
-    { concurrent: true },
-    async (HOST_VARIANT) => {
-      await using database = await postgres.open();
-      using line = await HangingLine.to(database.env['DATABASE_URL'] ?? '');
-      await using service = start({ DATABASE_URL: line.url, HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
-      const [reader, buyer] = [await service.client(), await service.client()];
-      await reader.request({ path: '/api/users' });
-      line.hang();
-      // One request uses the open connection, the other waits for a new one.
-      buyer.send({ method: 'POST', path: '/api/orders', body: ORDER });
-      await line.waitedOnBy(1);
-      reader.send({ path: '/api/users' });
-      await line.waitedOnBy(2);
-      service.kill('SIGTERM');
-      expect((await service.exit).code).toBe(0);
-    },
-  );
+  describe.each(serverKinds)('with $name', (kind) => {
+    test.skipIf(kind.missing).each(HOST_VARIANTS)(
+      'waits no longer than that for a database that hangs, on %s',
+      { concurrent: true },
+      async (HOST_VARIANT) => {
+        await using database = await kind.open();
+        using line = await HangingLine.to(database.env['DATABASE_URL'] ?? '');
+        await using service = start({ DATABASE_URL: line.url, HOST_VARIANT, SHUTDOWN_TIMEOUT_MS: '50' });
+        const [reader, buyer] = [await service.client(), await service.client()];
+        await reader.request({ path: '/api/users' });
+        line.hang();
+        // One request uses the open connection, the other waits for a new one.
+        buyer.send({ method: 'POST', path: '/api/orders', body: ORDER });
+        await line.waitedOnBy(1);
+        reader.send({ path: '/api/users' });
+        await line.waitedOnBy(2);
+        service.kill('SIGTERM');
+        expect((await service.exit).code).toBe(0);
+      },
+    );
+  });
 
   test('exits with 1 when disposal exceeds its time limit', async () => {
     const neverEnds = new URL('support/never-disposes.mjs', import.meta.url).href;

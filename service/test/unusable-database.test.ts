@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresUrl } from '@ambit/host-contract';
+import { openMariadbDatabase, postgresUrl } from '@ambit/host-contract';
 import { afterAll, describe, expect, test } from 'vitest';
-import { postgres } from './support/databases.js';
+import { mariadb, postgres } from './support/databases.js';
 import { request } from './support/http.js';
 import { freePort, listening } from './support/ports.js';
 import { ServiceProcess } from './support/service-process.js';
@@ -42,7 +42,7 @@ describe('the service', () => {
 
   test('waits for a server whose socket file does not exist yet', async () => {
     const DATABASE_URL = 'postgres:///shop?host=/nope&user=ada';
-    const { output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '300' }).exit;
+    const { output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '2000' }).exit;
     expect(output).toContain('the database cannot be used yet');
   });
 
@@ -114,6 +114,104 @@ describe('the service', () => {
       ]);
     },
   );
+
+  const REFUSED_BY_MARIADB: readonly (readonly [what: string, change: (url: URL) => void, message: RegExp])[] = [
+    [
+      'a database that does not exist',
+      (url) => (url.pathname = '/nowhere'),
+      /^MariaDB cannot be used: Unknown database 'nowhere' \(1049\)\. Create the database, or correct its name in DATABASE_URL\.$/,
+    ],
+    [
+      'a wrong password',
+      (url) => (url.password = 's3cret'),
+      /^MariaDB cannot be used: Access denied for user .* \(1045\)\. Correct the user and the password in DATABASE_URL\.$/,
+    ],
+    [
+      'a server that has no TLS',
+      (url) => url.searchParams.set('ssl-mode', 'VERIFY_IDENTITY'),
+      /^MariaDB cannot be reached: .*\. Correct ssl-mode, ssl-ca, ssl-cert and ssl-key in DATABASE_URL, or the certificates\.$/,
+    ],
+    [
+      'a certificate that cannot be read',
+      (url) => url.searchParams.set('ssl-ca', '/nope'),
+      /^MariaDB cannot be reached: ENOENT: .*\. Correct ssl-ca, ssl-cert and ssl-key in DATABASE_URL\.$/,
+    ],
+  ];
+  test.skipIf(mariadb.missing).each(REFUSED_BY_MARIADB)(
+    'with %s on MariaDB fails at once, and says why in one line',
+    async (_, change, message) => {
+      await using database = await mariadb.open();
+      const url = new URL(database.env['DATABASE_URL'] ?? '');
+      change(url);
+      const { code, output } = await new ServiceProcess({ DATABASE_URL: url.href, START_TIMEOUT_MS: '600000' }).exit;
+      const [line = '', ...others] = output.trimEnd().split('\n');
+      expect([code, others]).toEqual([1, []]);
+      const { msg, err } = JSON.parse(line) as Record<string, unknown>;
+      expect(err).toBeUndefined();
+      expect(String(msg).replace('The service could not start. ', '')).toMatch(message);
+      expect(output).not.toContain('s3cret');
+    },
+  );
+
+  test.skipIf(mariadb.missing)(
+    'whose user may not create tables on MariaDB fails at once, and says what to grant',
+    async () => {
+      const { name, url, admin, drop } = await openMariadbDatabase();
+      await admin(`CREATE USER ${name}@'%' IDENTIFIED BY 's3cret'`);
+      await admin(`GRANT SELECT ON ${name}.* TO ${name}@'%'`);
+      const own = new URL(url());
+      [own.username, own.password] = [name, 's3cret'];
+      const { code, output } = await new ServiceProcess({ DATABASE_URL: own.href, START_TIMEOUT_MS: '600000' }).exit;
+      await admin(`DROP USER ${name}@'%'`);
+      await drop();
+      expect(code).toBe(1);
+      expect(output).toMatch(
+        /MariaDB cannot be used: CREATE command denied .* \(1142\)\. Give the user of DATABASE_URL all rights/,
+      );
+      expect(output).not.toContain('s3cret');
+    },
+  );
+
+  // What such a server says is what MariaDB says to another name.
+  const LACKING: readonly (readonly [what: string, sent: string, unknown: string, reason: RegExp])[] = [
+    ['a setting', 'max_statement_time', 'max_statement_term', /Unknown system variable 'max_statement_term' \(1193\)/],
+    ['the collation', 'utf8mb4_nopad_bin', 'utf8mb4_0900_bin_', /Unknown collation: 'utf8mb4_0900_bin_' \(1273\)/],
+  ];
+  test.skipIf(mariadb.missing).each(LACKING)(
+    'with a server that lacks %s fails at once, and says which it needs',
+    async (_, sent, unknown, reason) => {
+      await using database = await mariadb.open();
+      const url = database.env['DATABASE_URL'] ?? '';
+      const { hostname, port } = new URL(url);
+      const server = createServer((socket) => {
+        const upstream = connect(Number(port || 3306), hostname);
+        socket.on('error', () => upstream.destroy());
+        upstream.on('error', () => socket.destroy()).pipe(socket);
+        // Both names have one length, which stands in front of the message.
+        socket.on('data', (chunk) => upstream.write(chunk.toString('latin1').replaceAll(sent, unknown), 'latin1'));
+        socket.on('end', () => upstream.end());
+      });
+      const DATABASE_URL = at(url, await listening(server));
+      const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '600000' }).exit;
+      server.close();
+      const { msg } = JSON.parse(output) as { msg: string };
+      expect(code).toBe(1);
+      expect(msg).toMatch(/The service could not start\. MariaDB cannot be used: /);
+      expect(msg).toMatch(reason);
+      expect(msg).toMatch(/\. The service needs MariaDB 10\.11 or newer: /);
+    },
+  );
+
+  test('without a MariaDB at DATABASE_URL logs each attempt, and prints no password', async () => {
+    const DATABASE_URL = `mariadb://ada:s3cret@127.0.0.1:${await freePort()}/shop`;
+    const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '1000' }).exit;
+    expect(code).toBe(1);
+    expect(output).toContain('the database cannot be used yet');
+    expect(output).toMatch(
+      /MariaDB cannot be reached: connect ECONNREFUSED .*\. Check that it runs, and the host and the port in DATABASE_URL\./,
+    );
+    expect(output).not.toContain('s3cret');
+  });
 
   test('logs each attempt to reach its database', async () => {
     const port = await freePort();

@@ -167,6 +167,18 @@ export const KEY_USED = problem('The Idempotency-Key was used for another reques
   ],
 });
 
+/** What a request with an Idempotency-Key gets when it comes again. */
+export const KEY_RULES: readonly (readonly [comes: string, gets: string])[] = [
+  [
+    'The same request with the same key',
+    'the first response, with the header `idempotency-replayed: true`. The work is done once.',
+  ],
+  ['While the first request is running', '`409` with `retry-after`.'],
+  ['Another body with the same key', '`422`: new work needs a new key.'],
+  ['After an error', 'as if it came for the first time: only a successful response is kept.'],
+  ['After 24 hours', 'as if it came for the first time: the key is no longer kept.'],
+];
+
 /** As most clients send a key, and as the draft of the IETF has it: in double quotes. */
 const KEY_PATTERN = '^(?:[!#-~][!-~]{0,254}|"(?:[ !#-\\[\\]-~]|\\\\["\\\\]){1,255}")$';
 
@@ -255,8 +267,8 @@ const listUsers: Endpoint = {
       headers: ['cache-status'],
       schema: Type.Array(User),
       examples: {
-        nobody: { summary: 'No users', value: [] },
         two: { summary: 'Two users', value: [storedAda, storedGrace] },
+        nobody: { summary: 'No users', value: [] },
       },
       links: { getUser: { id: '$response.body#/0/id' } },
     },
@@ -325,7 +337,7 @@ const createUser: Endpoint = {
   },
 };
 
-const userEndpoints: readonly Endpoint[] = [listUsers, createUser, getUser];
+const userEndpoints: readonly Endpoint[] = [createUser, listUsers, getUser];
 
 /** Every operation of the API. The hosts' routes, the 405 responses and the document are tested against it. */
 export const API_ENDPOINTS: readonly Endpoint[] = [...userEndpoints, ...orderEndpoints, ...healthEndpoints];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HttpResponse } from '../http/response.js';
+import { ErrorBody, type HttpResponse } from '../http/response.js';
 import { INFO, openApiDocument, TAGS } from './document.js';
 import {
   API_ENDPOINTS,
@@ -9,6 +9,7 @@ import {
   type Endpoint,
   type EndpointResponse,
   type Example,
+  KEY_RULES,
   type ParameterName,
   PARAMETERS,
   RESPONSE_HEADERS,
@@ -28,6 +29,11 @@ type Part = Html | string | number | false | undefined | readonly Part[];
 
 function html(markup: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(String.raw({ raw: markup }, ...parts.map(textOf)));
+}
+
+/** As text of an element, where quotation marks need no escape. */
+function json(value: unknown): Html {
+  return new Html(JSON.stringify(value).replaceAll('&', '&amp;').replaceAll('<', '&lt;'));
 }
 
 /** A description, in which back quotes enclose code. */
@@ -55,6 +61,7 @@ interface Schema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
 }
@@ -67,12 +74,14 @@ export interface Field {
   readonly description: string;
 }
 
-function fieldList(fields: readonly Field[]): Html {
+function fieldList(fields: readonly Field[], id?: (name: string) => string): Html {
   return html`<dl class="fields">
     ${fields.map(
       ({ name, schema, required, description }) =>
         html`<div>
-          <dt><code>${name}</code> <span>${kindOf(schema)}${!required && ', optional'}</span></dt>
+          <dt ${id && html`id="${id(name)}"`}>
+            <code>${name}</code> <span>${kindOf(schema)}${!required && ', optional'}</span>
+          </dt>
           <dd>${prose(description)}</dd>
         </div>`,
     )}
@@ -91,6 +100,7 @@ export function fieldsOf(schema: Schema, path = ''): Field[] {
 }
 
 function kindOf(schema: Schema): string {
+  if (schema.anyOf) return schema.anyOf.map(kindOf).join(' or ');
   const { type = 'value', format, items, minimum, maximum, minLength, maxLength, minItems, maxItems } = schema;
   const kind = items ? `array of ${items.type}s` : schema.const === undefined ? type : JSON.stringify(schema.const);
   const limits = [
@@ -110,28 +120,6 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return high === undefined ? undefined : `at most ${high}${unit}`;
 }
 
-/** The form that sends an operation. It stays hidden until the script of the page is loaded. */
-function tryIt(endpoint: Endpoint): Html {
-  const { operationId, method, path, parameters, request, responses } = endpoint;
-  const links = Object.values(responses).flatMap(({ links: to = {} }) => Object.entries(to));
-  return html`<form
-    hidden
-    class="try"
-    aria-label="Try it: ${endpoint.summary}"
-    data-operation="${operationId}"
-    data-method="${method}"
-    data-path="${path}"
-    data-links="${JSON.stringify(Object.fromEntries(links))}"
-  >
-    <h4>Try it</h4>
-    ${parameters.filter(isTyped).map((name) => parameterInput(name, operationId))}
-    ${request && bodyInput(Object.values(request.examples))}
-    <button>Send</button>
-    <p class="result" role="status"></p>
-    <pre class="received" tabindex="0" aria-label="Response" hidden></pre>
-  </form>`;
-}
-
 /** A browser sends cookies by itself. */
 function isTyped(key: ParameterName): boolean {
   return PARAMETERS[key].in !== 'cookie';
@@ -144,7 +132,7 @@ function parameterInput(key: ParameterName, operationId: string): Html {
   const required = 'required' in parameter;
   const source = required && API_ENDPOINTS.find((endpoint) => finds(endpoint, operationId, name));
   return html`<label
-      >${name}${!required && ' (optional)'}
+      ><span>${name}${!required && html` <i>optional</i>`}</span>
       <input
         name="${name}"
         data-in="${parameter.in}"
@@ -162,82 +150,187 @@ function finds({ method, responses }: Endpoint, operationId: string, parameter: 
   return method === 'GET' && links.some((link) => link !== undefined && parameter in link);
 }
 
+/** The page makes a key itself. What a key does is explained with the operation that needs it most. */
+function keyInput(operationId: string): Html {
+  const explains = operationId === KEY_EXPLAINED_AT;
+  return html`<div class="key">
+      ${parameterInput('idempotencyKey', operationId)}
+      <button type="button" class="small fresh">New key</button>
+    </div>
+    ${
+      explains
+        ? keyRules()
+        : html`<p class="hint">
+            Sent again with the same key, the request is carried out once:
+            <a href="#idempotency">what the key does</a>.
+          </p>`
+    }`;
+}
+
+function keyRules(): Html {
+  return html`<div class="rules" id="idempotency">
+    <p>
+      <b>Sent again, it is done once.</b> A client that lost the response sends the same request with the same key. This
+      page makes a new key for each press of <b>Send</b>; <b>Replay</b> sends the same again.
+    </p>
+    <dl>
+      ${KEY_RULES.map(
+        ([comes, gets]) =>
+          html`<div>
+            <dt>${comes}</dt>
+            <dd>${prose(gets)}</dd>
+          </div>`,
+      )}
+    </dl>
+  </div>`;
+}
+
 function bodyInput(examples: readonly Example[]): Html {
-  const bodies = examples.map(({ summary, value }) => ({ summary, text: JSON.stringify(value, undefined, 2) }));
-  return html`<label
+  const bodies = examples.map(({ summary, value }) => ({ summary, text: JSON.stringify(value) }));
+  const [first] = bodies;
+  return html`<label class="examples"
       >Example
       <select>
         ${bodies.map(({ summary, text }) => html`<option value="${text}">${summary}</option>`)}
       </select></label
     >
-    <label>Body <textarea name="body" rows="8" spellcheck="false">${bodies[0]?.text}</textarea></label>`;
+    <label>Body <textarea name="body" spellcheck="false">${first?.text}</textarea></label>`;
 }
 
-/** One operation: what it takes, what it responds, and a form that sends it. */
+/** One operation: a form that sends it, samples of the same request, and its responses. Without the script of the page it can be read. */
 function operationSection(endpoint: Endpoint, authenticates: boolean): Html {
   const { operationId, method, path, summary, description, parameters, request } = endpoint;
-  const fields = parameters.map((name) => ({ required: false, ...PARAMETERS[name] }));
-  const responses = Object.entries({ ...endpoint.responses, ...(authenticates && { 401: CALLER_REFUSED }) });
+  const links = Object.values(endpoint.responses).flatMap(({ links: to = {} }) => Object.entries(to));
+  const typed = parameters.filter((name) => isTyped(name) && name !== 'idempotencyKey');
   return html`<section class="operation" id="${operationId}" aria-labelledby="${operationId}-title">
-    <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
-    <p class="address"><b class="method ${method.toLowerCase()}">${method}</b> <code>${path}</code></p>
-    <div class="columns">
-      <div>
+    <form
+      aria-label="Try it: ${summary}"
+      data-operation="${operationId}"
+      data-method="${method}"
+      data-path="${path}"
+      data-links="${JSON.stringify(Object.fromEntries(links))}"
+    >
+      <div class="ask">
+        <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
         <p>${prose(description)}</p>
-        ${
-          fields.length > 0 &&
-          html`<h4>Parameters</h4>
-            ${fieldList(fields)}`
-        }
-        ${
-          request &&
-          html`<h4>Body</h4>
-            ${fieldList(fieldsOf(request.schema))}`
-        }
-        <h4>Responses</h4>
-        <ul class="responses">
-          ${responses.map(([status, response]) => responseItem(status, response))}
-        </ul>
+        <div class="address">
+          <b class="method ${method.toLowerCase()}">${method}</b> <code>${path}</code>
+          <button class="send" hidden>Send</button>
+        </div>
+        <div class="inputs" hidden>
+          ${typed.map((name) => parameterInput(name, operationId))}
+          ${request && bodyInput(Object.values(request.examples))}
+          ${parameters.includes('idempotencyKey') && keyInput(operationId)}
+        </div>
+        ${requestSchema(endpoint)}
       </div>
-      ${tryIt(endpoint)}
-    </div>
+      <div class="sample" data-label="Samples of the request" hidden>
+        ${['curl', 'fetch'].map(
+          (language) =>
+            html`<div data-tab="${language}" id="${operationId}-${language}">
+              <pre aria-label="The request with ${language}"></pre>
+            </div>`,
+        )}
+      </div>
+      ${replyTo(endpoint, authenticates)}
+    </form>
   </section>`;
 }
 
-/** One line, which opens. */
-function responseItem(status: string, { description, schema, headers, examples }: EndpointResponse): Html {
-  const fields = headers.map((name) => ({ required: false, name, ...RESPONSE_HEADERS[name] }));
+function requestSchema({ parameters, request }: Endpoint): Html | false {
+  const fields = parameters.map((name) => ({ required: false, ...PARAMETERS[name] }));
+  if (fields.length === 0 && !request) return false;
+  return html`<details>
+    <summary>Schema of the request</summary>
+    ${
+      request &&
+      html`<h4>Body</h4>
+        ${fieldList(fieldsOf(request.schema))}`
+    }
+    ${
+      fields.length > 0 &&
+      html`<h4>Parameters</h4>
+        ${fieldList(fields)}`
+    }
+  </details>`;
+}
+
+/** What was received, and what each status means. */
+function replyTo({ operationId, responses }: Endpoint, authenticates: boolean): Html {
+  const all = Object.entries({ ...responses, ...(authenticates && { 401: CALLER_REFUSED }) });
+  return html`<div class="reply">
+    <h4>Response</h4>
+    <div class="responses" data-label="Responses">
+      <div data-tab="Received" id="${operationId}-response" hidden>
+        <p class="line">
+          <b class="result" role="status"></b>
+          <button type="button" class="small again later" hidden>Replay</button>
+          <a class="inspect later" target="_blank" href="#${operationId}" hidden></a>
+        </p>
+        <dl class="headers later" hidden></dl>
+        <pre class="received later" aria-label="Received body" hidden></pre>
+      </div>
+      ${all.map(([status, response]) => statusPanel(operationId, status, response))}
+    </div>
+  </div>`;
+}
+
+function statusPanel(
+  operationId: string,
+  status: string,
+  { description, schema, headers, examples }: EndpointResponse,
+): Html {
   // An error has one property, which its examples show.
   const isError = status >= '400';
   const properties = isError ? [] : fieldsOf(schema);
-  return html`<li>
-    <details>
-      <summary><b class="status s${status.slice(0, 1)}">${status}</b> <span>${prose(description)}</span></summary>
-      ${properties.length > 0 && fieldList(properties)}
-      ${
-        fields.length > 0 &&
-        html`<h5>Headers</h5>
-          ${fieldList(fields)}`
-      }
-      ${Object.values(examples).map(
-        ({ summary, value }) =>
-          html`<figure>
-            <figcaption>${prose(summary)}</figcaption>
-            <pre tabindex="0">${JSON.stringify(value, undefined, isError ? 0 : 2)}</pre>
-          </figure>`,
-      )}
-    </details>
-  </li>`;
+  const [first, ...others] = Object.values(examples);
+  return html`<div data-tab="${status}" id="${operationId}-${status}">
+    <p><b class="s${status.slice(0, 1)}">${status}</b> ${prose(description)}</p>
+    ${first && figure(first)}
+    ${
+      others.length > 0 &&
+      (isError
+        ? others.map(figure)
+        : html`<details>
+            <summary>Further examples</summary>
+            ${others.map(figure)}
+          </details>`)
+    }
+    ${
+      properties.length > 0 &&
+      html`<details>
+        <summary>Schema of the response</summary>
+        ${fieldList(properties)}
+      </details>`
+    }
+    ${
+      headers.length > 0 &&
+      html`<p class="hint">
+        Headers: ${headers.map((name) => html`<a href="#header-${name}"><code>${name}</code></a> `)}
+      </p>`
+    }
+  </div>`;
+}
+
+function figure({ summary, value }: Example): Html {
+  return html`<figure>
+    <figcaption>${prose(summary)}</figcaption>
+    <pre>${json(value)}</pre>
+  </figure>`;
 }
 
 export interface PageOptions {
   /** Pages about this service, by their names. */
   readonly links: Readonly<Record<string, string>>;
+  /** The path of the inspector where it is on: responses link their requests there. */
+  readonly inspector?: string | undefined;
   /** Whether the service checks callers: then the page describes 401, and has a field for their credentials. */
   readonly authenticates: boolean;
 }
 
-const STYLE_SHEETS = ['colors.css', 'reference.css', 'operation.css', 'try-it.css'];
+const HEADERS = Object.entries(RESPONSE_HEADERS).map(([name, header]) => ({ name, required: false, ...header }));
+
+const KEY_EXPLAINED_AT = 'createOrder';
 
 const GROUPS = TAGS.map(({ name, description }) => ({
   name,
@@ -246,7 +339,8 @@ const GROUPS = TAGS.map(({ name, description }) => ({
 }));
 
 /** The reference as a page that can be read without its script. */
-export function referencePage({ links, authenticates }: PageOptions): string {
+export function referencePage({ links, inspector, authenticates }: PageOptions): string {
+  const pages = Object.entries({ ...links, ...(inspector !== undefined && { Inspector: inspector }) });
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -254,32 +348,48 @@ export function referencePage({ links, authenticates }: PageOptions): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>${INFO.title}: API reference</title>
-        ${STYLE_SHEETS.map((name) => html`<link rel="stylesheet" href="/docs/${name}" />`)}
+        <link rel="stylesheet" href="/docs/reference.css" />
         <link rel="icon" type="image/svg+xml" href="/docs/icon.svg" />
-        <script type="module" src="/docs/reference.js"></script>
+        <script src="/docs/reference.js"></script>
       </head>
-      <body>
+      <body ${inspector !== undefined && html`data-inspector="${inspector}"`}>
         <header>
-          <h1>${INFO.title} <small>${INFO.version}</small></h1>
+          <h1>
+            <img src="/docs/icon.svg" alt="" width="22" height="22" /> ${INFO.title} <small>${INFO.version}</small>
+          </h1>
           <nav aria-label="Pages of this service">
-            ${Object.entries(links).map(([name, href]) => html`<a href="${href}">${name}</a>`)}
+            ${pages.map(([name, href]) => html`<a href="${href}">${name}</a>`)}
           </nav>
+          <button type="button" class="quiet" id="theme" aria-label="Switch between light and dark" hidden></button>
         </header>
-        <nav class="contents" aria-label="Operations">${GROUPS.map(contents)}</nav>
+        <nav class="contents" aria-label="Operations">
+          ${GROUPS.map(contents)}
+          <ul class="more">
+            <li><a href="#errors">Errors and headers</a></li>
+          </ul>
+        </nav>
         <main>
-          <p>${prose(INFO.description)}</p>
+          <p class="lead" hidden>
+            Press <b>Send</b>. The requests of this page are real: the service stores what they create.
+          </p>
           ${authenticates && credentials()}
           ${GROUPS.map(
             ({ name, description, endpoints }) =>
-              html`<h2>${name}</h2>
-                <p>${prose(description)}</p>
+              html`<h2>${name} <small>${prose(description)}</small></h2>
                 ${endpoints.map((endpoint) => operationSection(endpoint, authenticates))}`,
           )}
+          <section class="operation errors" id="errors" aria-labelledby="errors-title">
+            <h2 id="errors-title">Errors and headers</h2>
+            <p>${prose(INFO.description)}</p>
+            ${fieldList(fieldsOf(ErrorBody))}
+            <h3>Headers of responses</h3>
+            ${fieldList(HEADERS, (name) => `header-${name}`)}
+          </section>
         </main>
       </body>
     </html> `;
-  // The indentation of the templates is a quarter of the page. Within <pre> and <textarea> only JSON is indented.
-  return page.text.replaceAll(/>\s*\n\s*</g, '>\n<').trimStart();
+  // The indentation of the templates is a quarter of the page, and nothing else has line breaks.
+  return page.text.replaceAll(/\s*\n\s*/g, '\n').trimStart();
 }
 
 function contents({ name, endpoints }: (typeof GROUPS)[number]): Html {
@@ -295,7 +405,7 @@ function contents({ name, endpoints }: (typeof GROUPS)[number]): Html {
 }
 
 function credentials(): Html {
-  return html`<form class="try credentials" hidden aria-label="Credentials">
+  return html`<form class="credentials" hidden aria-label="Credentials">
     <label
       >Authorization
       <input id="authorization" placeholder="Bearer …" autocomplete="off" spellcheck="false" aria-describedby="kept"
@@ -316,8 +426,6 @@ interface Page {
 }
 
 const file = (name: string) => (): Buffer => readFileSync(new URL(`../../${name}`, import.meta.url));
-
-const styleSheet = (name: string): Content => ({ type: 'text/css; charset=utf-8', read: file(`assets/${name}`) });
 
 /** The page may load and send nothing from or to other origins. */
 const POLICY = [
@@ -347,10 +455,7 @@ export class Reference {
       '/docs': page,
       '/docs/': page,
       '/docs/reference.js': { type: 'text/javascript; charset=utf-8', read: file('dist/page/reference.js') },
-      '/docs/colors.css': styleSheet('colors.css'),
-      '/docs/reference.css': styleSheet('reference.css'),
-      '/docs/operation.css': styleSheet('operation.css'),
-      '/docs/try-it.css': styleSheet('try-it.css'),
+      '/docs/reference.css': { type: 'text/css; charset=utf-8', read: file('assets/reference.css') },
       '/docs/icon.svg': { type: 'image/svg+xml', read: file('assets/icon.svg') },
     };
   }
@@ -388,10 +493,7 @@ export const REFERENCE_PATHS = [
   '/docs',
   '/docs/',
   '/docs/reference.js',
-  '/docs/colors.css',
   '/docs/reference.css',
-  '/docs/operation.css',
-  '/docs/try-it.css',
   '/docs/icon.svg',
 ] as const;
 

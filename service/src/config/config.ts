@@ -1,10 +1,13 @@
 import { isIP } from 'node:net';
-import { splitHosts } from '@ambit/transaction/postgres';
 import { keyOf } from '../events/sender.js';
 import { ExplainedError } from '../problem.js';
+import { type MariadbServer, readDatabaseUrl, readReadUrl } from './database-url.js';
 
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/** The values of `LOG_FORMAT`: `auto` is `text` where stdout is a terminal, otherwise `json`. */
+const LOG_FORMATS = ['auto', 'json', 'text'] as const;
 
 /** The values of `TRANSACTION_CHECK`. */
 const TRANSACTION_CHECKS = { 0: 'off', 1: 'report', throw: 'throw' } as const;
@@ -36,7 +39,7 @@ export interface ReplicatedConfig extends PostgresConfig {
   readonly replicas: ReplicasConfig;
 }
 
-interface SqliteConfig {
+export interface SqliteConfig {
   readonly kind: 'sqlite';
   /** `:memory:` for a database that is lost when the process exits. */
   readonly folder: string;
@@ -44,7 +47,17 @@ interface SqliteConfig {
   readonly acquireTimeoutMs: number;
 }
 
-export type DatabaseConfig = PostgresConfig | SqliteConfig;
+export interface MariadbConfig {
+  readonly kind: 'mariadb';
+  readonly server: MariadbServer;
+  readonly poolSize: number;
+  /** How long a request waits for a connection. */
+  readonly acquireTimeoutMs: number;
+  /** After how long a statement is cancelled. */
+  readonly queryTimeoutMs: number;
+}
+
+export type DatabaseConfig = PostgresConfig | SqliteConfig | MariadbConfig;
 
 export interface EventsConfig {
   readonly url: URL;
@@ -66,6 +79,7 @@ export interface Config {
   readonly port: number;
   readonly database: DatabaseConfig;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly logFormat: (typeof LOG_FORMATS)[number];
   /** How long the start retries while the database is unavailable; an attempt in progress is completed. */
   readonly startTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
@@ -113,44 +127,6 @@ export class ConfigService implements IConfigService {
   }
 }
 
-const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
-const READERS = ['any', 'read-only', 'standby', 'prefer-standby'];
-
-/** The values that the driver, or libpq, accepts for parameters with a fixed set of values. */
-const VALUES = {
-  DATABASE_URL: {
-    target_session_attrs: ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'],
-    sslmode: SSL_MODES,
-  },
-  DATABASE_READ_URL: { target_session_attrs: READERS, sslmode: SSL_MODES },
-};
-
-/** Says what is invalid in the URL of a database. The messages never repeat the value, because it contains a password. */
-function problemsOfDatabaseUrl(variable: keyof typeof VALUES, text: string): string[] {
-  const [first] = urlsOf(text);
-  if (first === undefined) {
-    return [
-      `${variable} must be a URL like postgres://user:password@host:5432/name,` +
-        ' with several hosts like postgres://user:password@host1:5432,host2:5432/name',
-    ];
-  }
-  return Object.entries(VALUES[variable])
-    .filter(([name, values]) => !first.searchParams.getAll(name).every((value) => values.includes(value)))
-    .map(([name, values]) => `${name} in ${variable} must be one of ${values.join(', ')}`);
-}
-
-/** One URL for each host, or none if the text is invalid. */
-function urlsOf(text: string): URL[] {
-  if (!/^postgres(?:ql)?:\/\/./i.test(text)) return [];
-  try {
-    // The driver accepts a percent sign that begins no escape, so this does, too.
-    decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));
-    return splitHosts(text).map((url) => new URL(url));
-  } catch {
-    return [];
-  }
-}
-
 /** Where events are posted, and the key that signs them. The messages never repeat a value, because both may be secret. */
 function readEvents(env: Readonly<Record<string, string | undefined>>, problems: string[]): EventsConfig | undefined {
   const address = env['EVENTS_URL']?.trim() ?? '';
@@ -168,21 +144,6 @@ function readEvents(env: Readonly<Record<string, string | undefined>>, problems:
   if (secret === '')
     problems.push('EVENTS_SECRET must be set with EVENTS_URL: a receiver cannot know otherwise who sends an event');
   return isUsable && key !== undefined ? { url, key } : undefined;
-}
-
-/** The replicas of `DATABASE_READ_URL`. The messages never repeat the value, because it contains a password. */
-function readReplicas(
-  env: Readonly<Record<string, string | undefined>>,
-  readFrom: ReplicasConfig['readFrom'],
-  problems: string[],
-): ReplicasConfig | undefined {
-  const url = env['DATABASE_READ_URL']?.trim() ?? '';
-  if (url === '') return undefined;
-  const wrong = problemsOfDatabaseUrl('DATABASE_READ_URL', url);
-  problems.push(...wrong);
-  if ((env['DATABASE_URL']?.trim() ?? '') === '')
-    problems.push('DATABASE_READ_URL must be set with DATABASE_URL: the embedded database has no replicas');
-  return wrong.length > 0 ? undefined : { urls: splitHosts(url), readFrom };
 }
 
 /** All invalid environment variables, in one message. */
@@ -232,12 +193,29 @@ export function readConfig(env: Environment): Config {
     const acquireTimeoutMs = wholeNumber('ACQUIRE_TIMEOUT_MS', 2000, 1, 600_000);
     const queryTimeoutMs = wholeNumber('QUERY_TIMEOUT_MS', 5000, 1, 600_000);
     const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
-    const replicas = readReplicas(env, oneOf('DATABASE_READ_FROM', READ_FROM, 'primary'), problems);
-    // The messages never repeat the value, because it contains a password.
-    const url = env['DATABASE_URL']?.trim();
-    if (url === undefined || url === '') return { kind: 'sqlite', folder, acquireTimeoutMs };
-    problems.push(...problemsOfDatabaseUrl('DATABASE_URL', url));
-    return { kind: 'postgres', url, replicas, poolSize, prepare, acquireTimeoutMs, queryTimeoutMs };
+    const readFrom = oneOf('DATABASE_READ_FROM', READ_FROM, 'primary');
+    const text = env['DATABASE_URL']?.trim() ?? '';
+    const readText = env['DATABASE_READ_URL']?.trim() ?? '';
+    const readUrls = readText === '' ? undefined : readReadUrl(readText, problems);
+    if (text === '') {
+      if (readText !== '')
+        problems.push('DATABASE_READ_URL must be set with DATABASE_URL: the embedded database has no replicas');
+      return { kind: 'sqlite', folder, acquireTimeoutMs };
+    }
+    const address = readDatabaseUrl(text, problems);
+    if (address?.kind === 'mariadb') {
+      if (readText !== '')
+        problems.push(
+          'DATABASE_READ_URL is for PostgreSQL: leave it out, or let MaxScale or ProxySQL divide the reads',
+        );
+      if (!prepare)
+        problems.push(
+          'DATABASE_PREPARE=false is for PostgreSQL: the statements of MariaDB are always prepared, leave it out',
+        );
+      return { ...address, poolSize, acquireTimeoutMs, queryTimeoutMs };
+    }
+    const replicas = readUrls && { urls: readUrls, readFrom };
+    return { kind: 'postgres', url: text, replicas, poolSize, prepare, acquireTimeoutMs, queryTimeoutMs };
   };
 
   const config: Config = {
@@ -246,6 +224,7 @@ export function readConfig(env: Environment): Config {
     port: wholeNumber('PORT', 3000, 0, 65_535),
     database: database(),
     logLevel: oneOf('LOG_LEVEL', LOG_LEVELS, 'info'),
+    logFormat: oneOf('LOG_FORMAT', LOG_FORMATS, 'auto'),
     startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
     shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
     keepIdleMs: wholeNumber('KEEP_IDLE_MS', 0, 0, 60_000),

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
-import type { ISqlDialect } from './dialect.js';
+import { runOnPool } from '@ambit/transaction/extension';
+import type { IEngine, ISqlDialect } from './engine.js';
 import type { Queryable } from './pool.js';
 import { type OnRetry, whenAvailable } from './unusable.js';
 
@@ -14,12 +15,7 @@ interface Migration {
   readonly checksum: string;
 }
 
-const FIRST_STATEMENTS = [
-  'CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, checksum text NOT NULL)',
-  'CREATE TABLE IF NOT EXISTS migration_lock (id integer PRIMARY KEY)',
-  'INSERT INTO migration_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING',
-];
-/** When two programs create a table at the same time, PostgreSQL refuses one of them, which then finds the table. */
+/** When two programs create a table at the same time, the database refuses one of them, which then finds the table. */
 const CREATED_MEANWHILE = new Set(['23505', '40001', '42710', '42P07']);
 
 /**
@@ -28,28 +24,35 @@ const CREATED_MEANWHILE = new Set(['23505', '40001', '42710', '42P07']);
  */
 export async function migrate(
   pool: IDatabasePool,
-  { name: dialect, forUpdate }: ISqlDialect,
+  { dialect: { name: dialect, forUpdate }, migrations }: Pick<IEngine, 'dialect' | 'migrations'>,
   waitMs = 0,
   onRetry: OnRetry = () => undefined,
 ): Promise<void> {
-  await whenAvailable(
-    async () => {
-      try {
-        await inTransaction(pool, run);
-      } catch (error) {
-        if (!CREATED_MEANWHILE.has(sqlStateOf(error) ?? '')) throw error;
-        await inTransaction(pool, run);
-      }
-    },
-    waitMs,
-    onRetry,
-  );
+  await whenAvailable(() => runAgain(readMigrations(dialect).length), waitMs, onRetry);
+
+  /** On a node of a Galera cluster the lock holds on that node alone: an instance on another one may be ahead by each migration. */
+  async function runAgain(times: number): Promise<void> {
+    try {
+      // A process that waited for the lock must see what was committed meanwhile, whatever the role's default is.
+      await runOnPool(pool, run, { isolation: 'read committed' });
+    } catch (error) {
+      if (times === 0 || !CREATED_MEANWHILE.has(sqlStateOf(error) ?? '')) throw error;
+      await runAgain(times - 1);
+    }
+  }
 
   /** One transaction, so that nothing is left in the database of another program, where a table of the same name exists. */
   async function run(connection: Queryable): Promise<void> {
-    for (const statement of FIRST_STATEMENTS) await connection.query(statement);
+    const scripts = readMigrations(dialect);
+    // Where a new table completes the transaction it must not be the one that holds the lock.
+    const on = migrations.areTransactional ? connection : pool;
+    await migrations.refuseForeign?.(
+      on,
+      scripts.map(({ script }) => script),
+    );
+    for (const statement of migrations.begin) await on.query(statement);
     await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
-    for (const migration of readMigrations(dialect)) await apply(connection, migration);
+    for (const migration of scripts) await apply(on, migration);
   }
 
   async function apply(connection: Queryable, { name, script, checksum }: Migration): Promise<void> {
@@ -67,28 +70,14 @@ export async function migrate(
   }
 }
 
-async function inTransaction(pool: IDatabasePool, work: (connection: Queryable) => Promise<void>): Promise<void> {
-  const connection = await pool.getConnection();
-  try {
-    // A process that waited for the lock must see what was committed meanwhile, whatever the role's default is.
-    await connection.beginTransaction({ isolation: 'read committed' });
-    await work(connection);
-    await connection.commit();
-    connection.release();
-  } catch (error) {
-    connection.release(true);
-    throw error;
-  }
-}
-
-/** `0003-outbox.sqlite.sql` is for SQLite only, a name without a database is for both. */
-const MIGRATION = /^[^.]+(?:\.(postgres|sqlite))?\.sql$/;
+/** `0003-outbox.sqlite.sql` is for SQLite only, a name without a database is for PostgreSQL and SQLite. */
+const MIGRATION = /^[^.]+(?:\.(postgres|sqlite|mariadb))?\.sql$/;
 
 function readMigrations(dialect: ISqlDialect['name']): Migration[] {
   return readdirSync(FOLDER)
     .filter((file) => {
-      const [match, only = dialect] = MIGRATION.exec(file) ?? [];
-      return match !== undefined && only === dialect;
+      const [match, only] = MIGRATION.exec(file) ?? [];
+      return match !== undefined && (only === undefined ? dialect !== 'mariadb' : only === dialect);
     })
     .toSorted()
     .map((name) => {

@@ -3,7 +3,7 @@ import { afterCommit, type IConnection, type IDatabasePool, runInTransaction } f
 import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
-import type { ISqlDialect } from '../database/dialect.js';
+import type { ISqlDialect } from '../database/engine.js';
 import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
 import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';

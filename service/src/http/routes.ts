@@ -75,9 +75,9 @@ const HEALTH_ROUTES: readonly ServiceRoute[] = [
 ];
 
 function referenceRoutes({ inspect, identify }: Pick<HostOptions, 'inspect' | 'identify'>): readonly ServiceRoute[] {
-  const inspector = inspect && { Inspector: `${inspect.path ?? '/inspector'}/` };
-  const links = { 'OpenAPI document': '/openapi.json', ...inspector };
-  const reference = new Reference({ links, authenticates: identify !== undefined });
+  const links = { 'OpenAPI document': '/openapi.json' };
+  const inspector = inspect && `${inspect.path ?? '/inspector'}/`;
+  const reference = new Reference({ links, inspector, authenticates: identify !== undefined });
   return REFERENCE_PATHS.map((path) => ({
     method: 'get',
     path,

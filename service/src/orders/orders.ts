@@ -2,7 +2,8 @@ import type { IContainer } from '@ambit/container';
 import type { IdempotencyHeader, IdempotentResponse, LockedRequest } from '@ambit/idempotency';
 import type { IConnection } from '@ambit/transaction';
 import { type Static, Type } from 'typebox';
-import { type ISqlDialect, sqlFor } from '../database/dialect.js';
+import type { ISqlDialect, JsonColumns } from '../database/engine.js';
+import { sqlFor } from '../database/engines.js';
 import { idOf, type IRequestContext, newId } from '../ids.js';
 import { feature, hosts, infrastructure, of } from '../infrastructure.js';
 import { isoNow } from '../logging/logger.js';
@@ -14,11 +15,12 @@ export interface IOrderRepository {
 
 const INSERT_ORDER = 'INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)';
 
-const insertItems = ({ elements }: ISqlDialect, rows: string): string =>
+const LINE: JsonColumns = { position: 'integer', product_id: 'text', quantity: 'integer' };
+const WANTED: JsonColumns = { product_id: 'text', quantity: 'integer' };
+
+const insertItems = ({ rows }: ISqlDialect, lines: string): string =>
   `INSERT INTO order_items (order_id, position, product_id, quantity)
-   SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
-          CAST(item.value ->> 'quantity' AS integer)
-   FROM ${elements(rows)} AS item`;
+   SELECT $1, position, product_id, quantity FROM ${rows(lines, LINE)} AS line`;
 
 const INSERT_ITEMS = sqlFor((dialect) => insertItems(dialect, '$2'));
 
@@ -41,26 +43,28 @@ export class OrderRepository implements IOrderRepository {
       items: body.items.map(({ productId, quantity }) => ({ productId, quantity })),
       createdAt: isoNow(),
     };
-    const rows = JSON.stringify(
-      order.items.map(({ productId, quantity }, position) => ({ position, productId, quantity })),
-    );
-    await this.#insert([order.id, this.#context.requestId, order.createdAt], rows);
+    const lines = order.items.map((item, position) => ({
+      position,
+      product_id: item.productId,
+      quantity: item.quantity,
+    }));
+    await this.#insert([order.id, this.#context.requestId, order.createdAt], JSON.stringify(lines));
     return order;
   }
 
-  async #insert(order: readonly [id: string, requestId: string, createdAt: string], rows: string): Promise<void> {
+  async #insert(order: readonly [id: string, requestId: string, createdAt: string], lines: string): Promise<void> {
     if (this.#dialect.writesInWith) {
-      await this.#connection.query(INSERT_ORDER_AND_ITEMS[this.#dialect.name], [...order, rows]);
+      await this.#connection.query(INSERT_ORDER_AND_ITEMS[this.#dialect.name], [...order, lines]);
       return;
     }
     await this.#connection.query(INSERT_ORDER, order);
-    await this.#connection.query(INSERT_ITEMS[this.#dialect.name], [order[0], rows]);
+    await this.#connection.query(INSERT_ITEMS[this.#dialect.name], [order[0], lines]);
   }
 }
 
 /**
  * Takes the items from stock and records them, or does neither if the stock of any product is too low. Returns the tracked
- * products with their levels before. `$1` is the id of the request, `$2` a JSON array of `{ productId, quantity }` that
+ * products with their levels before. `$1` is the id of the request, `$2` a JSON array of `{ product_id, quantity }` that
  * names each product once.
  *
  * It is one statement, so that the rows of the stock are locked for one round trip and COMMIT. They are locked in one fixed
@@ -73,10 +77,9 @@ export class OrderRepository implements IOrderRepository {
  * plan the statement again for every order.
  */
 const TAKE_AND_RECORD = sqlFor(
-  ({ elements, forUpdate }) =>
+  ({ rows, forUpdate }) =>
     `WITH wanted AS (
-       SELECT item.value ->> 'productId' AS product_id, CAST(item.value ->> 'quantity' AS integer) AS quantity
-       FROM ${elements('$2')} AS item
+       SELECT product_id, quantity FROM ${rows('$2', WANTED)} AS item
      ), tracked AS (
        SELECT product_id, level FROM stock WHERE product_id = ANY (ARRAY(SELECT product_id FROM wanted))
        ORDER BY product_id ${forUpdate}
@@ -93,25 +96,29 @@ const TAKE_AND_RECORD = sqlFor(
      SELECT product_id, level FROM tracked`,
 );
 
-/** Reserves in three steps, for a transaction that is the only one that writes. `$1` is the JSON array. */
-const SELECT_LEVELS = sqlFor(
-  ({ elements }) =>
-    `SELECT product_id, level FROM stock
-     WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${elements('$1')} AS item)`,
+/**
+ * Reserves in three steps, where one statement cannot do it all. `$1` is the JSON array. The rows are locked in its sequence, which is
+ * the same for all orders, so two orders cannot deadlock.
+ */
+const LOCK_LEVELS = sqlFor(
+  ({ rows, lookUp, forUpdate }) =>
+    `SELECT product_id, level FROM ${rows('$1', WANTED)} AS item ${lookUp('stock')} USING (product_id) ${forUpdate}`,
 );
 
-const TAKE = sqlFor(
-  ({ elements }) =>
-    `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
-     FROM ${elements('$1')} AS item WHERE product_id = item.value ->> 'productId'`,
+const TAKE = sqlFor(({ rows, updateFrom }) =>
+  updateFrom({
+    table: 'stock',
+    set: 'level = level - quantity',
+    from: `${rows('$1', WANTED)} AS item`,
+    where: 'stock.product_id = item.product_id',
+  }),
 );
 
 /** `$1` is the id of the request, `$2` the JSON array. */
 const RECORD = sqlFor(
-  ({ elements }) =>
+  ({ rows }) =>
     `INSERT INTO reservations (request_id, product_id, quantity)
-     SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
-     FROM ${elements('$2')} AS item`,
+     SELECT $1, product_id, quantity FROM ${rows('$2', WANTED)} AS item`,
 );
 
 export interface IInventoryService {
@@ -138,13 +145,13 @@ export class InventoryService implements IInventoryService {
 
   async reserve(items: readonly OrderItem[]): Promise<void> {
     const wanted = totals(items);
-    const rows = JSON.stringify([...wanted.values()]);
+    const rows = JSON.stringify(inSequence(wanted));
     const { requestId } = this.#context;
     if (this.#dialect.writesInWith) {
       refuseShortage(wanted, await this.#query(TAKE_AND_RECORD, [requestId, rows]));
       return;
     }
-    const levels = await this.#query(SELECT_LEVELS, [rows]);
+    const levels = await this.#query(LOCK_LEVELS, [rows]);
     refuseShortage(wanted, levels);
     if (levels.length > 0) await this.#query(TAKE, [rows]);
     await this.#query(RECORD, [requestId, rows]);
@@ -173,6 +180,12 @@ function totals(items: readonly OrderItem[]): Map<string, OrderItem> {
     wanted.set(productId, { productId, quantity: before + quantity });
   }
   return wanted;
+}
+
+/** As rows, in one sequence for all orders. */
+function inSequence(wanted: ReadonlyMap<string, OrderItem>): object[] {
+  const rows = Array.from(wanted.values(), ({ productId, quantity }) => ({ product_id: productId, quantity }));
+  return rows.toSorted((a, b) => (a.product_id < b.product_id ? -1 : 1));
 }
 
 export const orderFeature = feature(

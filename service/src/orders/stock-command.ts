@@ -1,4 +1,5 @@
 import type { IDatabasePool } from '@ambit/transaction';
+import type { ISqlDialect } from '../database/engine.js';
 import { ExplainedError } from '../problem.js';
 
 const USAGE = `npm run stock -- list                      shows every product with a stock level
@@ -8,7 +9,7 @@ npm run stock -- untrack <productId>       forgets the level: the product can be
 const MAX_LEVEL = 1_000_000_000;
 
 /** Returns the lines to print. Safe to run while the service runs. */
-export type StockCommand = (pool: Pick<IDatabasePool, 'query'>) => Promise<string[]>;
+export type StockCommand = (pool: Pick<IDatabasePool, 'query'>, dialect: ISqlDialect) => Promise<string[]>;
 
 export function readCommand([command, productId, level, ...rest]: readonly string[]): StockCommand {
   if (command === 'list' && productId === undefined) return list;
@@ -32,11 +33,11 @@ function set(productId: string, text: string): StockCommand {
   if (Array.from(productId).length > 200) throw new ExplainedError('A product id has at most 200 characters', 64);
   if (/\p{Cc}/u.test(productId))
     throw new ExplainedError('A product id must not contain tabs, line breaks or other control characters', 64);
-  return async (pool) => {
-    await pool.query(
-      'INSERT INTO stock (product_id, level) VALUES ($1, $2) ON CONFLICT (product_id) DO UPDATE SET level = excluded.level',
-      [productId, level],
-    );
+  return async (pool, { orReplace }) => {
+    await pool.query(`INSERT INTO stock (product_id, level) VALUES ($1, $2) ${orReplace('product_id', 'level')}`, [
+      productId,
+      level,
+    ]);
     return [`${productId}\t${level}`];
   };
 }

@@ -3,7 +3,7 @@ import type { IContainer } from '@ambit/container';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createReplicatedPool, type ReplicaSession, type ReplicatedPool } from '@ambit/transaction/replicas';
 import { type Config, type ReplicatedConfig, replicatedDatabase } from '../config/config.js';
-import { createReplicaPools } from '../database/pool.js';
+import { createReplicaPools } from '../database/engines/postgres.js';
 import { Health } from '../health.js';
 import { feature, infrastructure, make, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';

@@ -2,8 +2,8 @@ import { type Container, onDispose, onStart, Registration, singleton } from '@am
 import { override } from '@ambit/container/tools';
 import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
 import { migrate } from '../../src/database/migrate.js';
-import { dialectOf } from '../../src/database/dialect.js';
-import { createPool } from '../../src/database/pool.js';
+import { createTransactionCheck } from '../../src/database/pool.js';
+import { createPool, engineOf } from '../../src/database/engines.js';
 import {
   type Config,
   createAppContainer,
@@ -37,10 +37,14 @@ export class App implements AsyncDisposable {
     override(
       this.container,
       Registration.fromValue(this.log.logger).to('ILogger'),
+      // Tests keep transactions open on purpose, for longer than a request ever would where the machine is busy.
+      Registration.fromFactory(() => createTransactionCheck(config, this.log.logger, Infinity))
+        .pipe(singleton())
+        .to('ITransactionCheck'),
       Registration.fromFactory((check) => check.pool(this.pool), ['ITransactionCheck'])
         .pipe(
           singleton(),
-          onStart((pool) => migrate(pool, dialectOf(database), config.startTimeoutMs)),
+          onStart(() => migrate(this.pool, engineOf(database), config.startTimeoutMs)),
           onDispose((pool) => pool.close()),
         )
         .to('IDatabasePool'),

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openDatabaseOfServer, postgres, type TestDatabase } from './databases.js';
+import { mariadb, openDatabaseOfServer, postgres, type TestDatabase } from './databases.js';
 import { type Exit, ServiceProcess } from './service-process.js';
 
 export type Environment = Readonly<Record<string, string>>;
@@ -15,8 +15,8 @@ export class BackupPlace {
   readonly folder = mkdtempSync(join(tmpdir(), 'ambit-backup-'));
   readonly #databases: TestDatabase[] = [];
 
-  async newDatabase(): Promise<Environment> {
-    const database = await openDatabaseOfServer();
+  async newDatabase(open: () => Promise<TestDatabase> = openDatabaseOfServer): Promise<Environment> {
+    const database = await open();
     this.#databases.push(database);
     return database.env;
   }
@@ -54,6 +54,18 @@ export const backupKinds: readonly BackupKind[] = [
     restore: async (place, file) => {
       const env = await place.newDatabase();
       execFileSync('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${env['DATABASE_URL']}`, file]);
+      return env;
+    },
+  },
+  {
+    name: 'MariaDB',
+    missing: mariadb.missing,
+    open: (place) => place.newDatabase(mariadb.open),
+    restore: async (place, file) => {
+      const env = await place.newDatabase(mariadb.open);
+      const { hostname, port, username, pathname } = new URL(env['DATABASE_URL'] ?? '');
+      const server = [`--host=${hostname}`, `--port=${port || 3306}`, `--user=${username}`, '--protocol=tcp'];
+      execFileSync('mariadb', [...server, pathname.slice(1)], { input: readFileSync(file) });
       return env;
     },
   },

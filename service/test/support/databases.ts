@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hasPostgres, openPostgresDatabase, openSchema } from '@ambit/host-contract';
+import type { ISqlDialect } from '../../src/database/engine.js';
+import { hasMariadb, hasPostgres, openMariadbDatabase, openPostgresDatabase, openSchema } from '@ambit/host-contract';
 
 /** An empty database, removed by `drop()`. */
 export interface TestDatabase extends AsyncDisposable {
@@ -11,15 +12,29 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 export interface DatabaseKind {
-  readonly name: 'PostgreSQL' | 'SQLite';
-  /** Its tests are then skipped, unless AMBIT_REQUIRE_POSTGRES is 1. */
+  readonly name: 'PostgreSQL' | 'SQLite' | 'MariaDB';
+  readonly dialect: ISqlDialect['name'];
+  /** Its tests are then skipped, unless AMBIT_REQUIRE_POSTGRES or AMBIT_REQUIRE_MARIADB is 1. */
   readonly missing: boolean;
   readonly open: () => Promise<TestDatabase>;
 }
 
-export const postgres: DatabaseKind = { name: 'PostgreSQL', missing: !hasPostgres, open: openPostgres };
-export const sqlite: DatabaseKind = { name: 'SQLite', missing: false, open: openSqlite };
-export const databaseKinds: readonly DatabaseKind[] = [postgres, sqlite];
+export const postgres: DatabaseKind = {
+  name: 'PostgreSQL',
+  dialect: 'postgres',
+  missing: !hasPostgres,
+  open: openPostgres,
+};
+export const sqlite: DatabaseKind = { name: 'SQLite', dialect: 'sqlite', missing: false, open: openSqlite };
+export const mariadb: DatabaseKind = {
+  name: 'MariaDB',
+  dialect: 'mariadb',
+  missing: !hasMariadb,
+  open: openMariadb,
+};
+/** Those that several instances share. */
+export const serverKinds: readonly DatabaseKind[] = [postgres, mariadb];
+export const databaseKinds: readonly DatabaseKind[] = [postgres, sqlite, mariadb];
 
 async function openSqlite(): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
@@ -29,6 +44,11 @@ async function openSqlite(): Promise<TestDatabase> {
 async function openPostgres(): Promise<TestDatabase> {
   const schema = await openSchema();
   return testDatabase({ DATABASE_URL: schema.url() }, () => schema.drop());
+}
+
+async function openMariadb(): Promise<TestDatabase> {
+  const { url, drop } = await openMariadbDatabase();
+  return testDatabase({ DATABASE_URL: url() }, drop);
 }
 
 /** A database of the server, where a schema is not enough. */

@@ -3,7 +3,7 @@ import { HOST_VARIANTS } from '../../src/config/config.js';
 import { databaseKinds } from './databases.js';
 import { Stage } from './stage.js';
 
-/** Runs the same tests on both hosts and both databases. */
+/** Runs the same tests on both hosts and all databases. */
 export function onEveryStage(stories: (stage: Stage) => void): void {
   describe.each(databaseKinds)('with $name', (kind) => {
     describe.skipIf(kind.missing).each(HOST_VARIANTS)('on %s', (variant) => {

@@ -3,7 +3,7 @@ import { type MockInstance, vi } from 'vitest';
 import { readCommand } from '../../src/orders/stock-command.js';
 import type { App } from './app.js';
 
-/** A statement with the parameters of its first execution. */
+/** A statement with the parameters of its last execution. */
 export interface Executed {
   readonly sql: string;
   readonly params: readonly unknown[];
@@ -11,7 +11,7 @@ export interface Executed {
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: ['apple', 'pear', 'apple'].map((productId) => ({ productId, quantity: 1 })) };
-const READS_OR_WRITES = /^\s*(?:select|insert|update|delete|with)\b/i;
+const READS_OR_WRITES = /^\s*(?:select|insert|update|delete|with|set statement)\b/i;
 
 /**
  * Every statement that the service executes on behalf of a client, a timer or a command, once. They are recorded while
@@ -20,7 +20,7 @@ const READS_OR_WRITES = /^\s*(?:select|insert|update|delete|with)\b/i;
 export async function executedStatements(app: App): Promise<Executed[]> {
   const statements = new Map<string, Executed>();
   const record = (sql: string, params: readonly unknown[] = []): void => {
-    if (READS_OR_WRITES.test(sql) && !statements.has(sql)) statements.set(sql, { sql, params });
+    if (READS_OR_WRITES.test(sql)) statements.set(sql, { sql, params });
   };
   const spies = (['query', 'execute'] as const).flatMap((method) => [
     recorded(WatchedConnection.prototype, method, record),
@@ -52,7 +52,7 @@ function recorded(
 async function doEverything(app: App): Promise<void> {
   // `list` is missing, because it reads all products on purpose.
   for (const command of ['set apple 100', 'set plum 5', 'untrack plum'])
-    await readCommand(command.split(' '))(app.pool);
+    await readCommand(command.split(' '))(app.pool, app.container.resolve('ISqlDialect'));
   for (const [path, body] of [['/api/users', ADA] as const, ['/api/orders', ORDER] as const]) {
     const key = { 'idempotency-key': `${app.url} ${path}`.replaceAll(/\W/g, '-') };
     // The second request with the key is a replay.
@@ -60,7 +60,8 @@ async function doEverything(app: App): Promise<void> {
   }
   const { body: users } = await app.request<{ id: string }[]>({ path: '/api/users' });
   const { id } = users[0]!;
-  for (const target of [`/${id}`, '?limit=2', `?after=${id}`, `?limit=2&after=${id}`])
+  // The last ones are short pages from the beginning: for such a page PostgreSQL would plan a limit that is a parameter again.
+  for (const target of [`/${id}`, `?after=${id}`, `?limit=2&after=${id}`, '', '?limit=2'])
     await app.request({ path: `/api/users${target}` });
   await app.request({ path: '/health/ready' });
   await app.container.resolve('IIdempotency').removeExpired();

@@ -13,8 +13,9 @@ export class HangingLine implements Disposable {
 
   private constructor(listener: Server, target: URL) {
     this.#listener = listener;
-    const { hostname, port } = target;
-    listener.on('connection', (client) => this.#join(client, connect(Number(port || 5432), hostname)));
+    const { hostname, port, protocol } = target;
+    const usual = protocol === 'mariadb:' ? 3306 : 5432;
+    listener.on('connection', (client) => this.#join(client, connect(Number(port || usual), hostname)));
     const own = new URL(target);
     own.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;
     this.url = own.href;
@@ -30,7 +31,7 @@ export class HangingLine implements Disposable {
     this.#hangs = true;
   }
 
-  /** Resolves when so many connections have sent something since it hangs. */
+  /** Resolves when so many connections have sent something, or were opened, since it hangs. */
   waitedOnBy(connections: number): Promise<void> {
     return this.#happenings.until(() => this.#waiting.size >= connections, `${connections} connections wait`);
   }
@@ -41,8 +42,11 @@ export class HangingLine implements Disposable {
   }
 
   #join(client: Socket, server: Socket): void {
+    // A client of MariaDB says nothing before its server does.
+    if (this.#hangs) this.#waiting.add(client);
     const cut = (): void => void [client.destroy(), server.destroy()];
     for (const socket of [client, server]) this.#sockets.add(socket.on('error', cut).on('close', cut));
+    this.#happenings.tell();
     server.on('data', (response) => this.#hangs || client.write(response));
     client.on('data', (question) => {
       if (this.#hangs) this.#waiting.add(client);

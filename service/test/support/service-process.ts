@@ -43,6 +43,11 @@ export class ServiceProcess {
     });
   }
 
+  /** What it has written so far. */
+  get output(): string {
+    return this.#output;
+  }
+
   get pid(): number {
     return this.#child.pid ?? 0;
   }

@@ -22,7 +22,12 @@ interface Item {
 
 const nothing = (command: string): Result => ({ command, rows: [] });
 
-const itemsOf = (json: unknown): Item[] => JSON.parse(String(json)) as Item[];
+interface Line extends Omit<Item, 'productId'> {
+  readonly product_id: string;
+}
+
+const itemsOf = (json: unknown): Item[] =>
+  (JSON.parse(String(json)) as Line[]).map(({ product_id: productId, ...line }) => ({ ...line, productId }));
 
 const INSERT_ORDER: Program = async (session, [id, requestId, createdAt]) => {
   await session.insert('orders', String(id), { id, request_id: requestId, created_at: createdAt });
@@ -126,21 +131,24 @@ const insertUser: Program = async (session, [id, name, email]) => {
 };
 
 const usersAfter =
-  (after: unknown, limit: unknown) =>
+  (after: unknown, limit: number) =>
   (session: Session): Result => {
     const users = [...session.rows('users')].filter(({ id }) => String(id) > String(after));
     const sorted = users.toSorted((one, other) => (String(one['id']) < String(other['id']) ? -1 : 1));
-    return { command: 'SELECT', rows: sorted.slice(0, Number(limit)) };
+    return { command: 'SELECT', rows: sorted.slice(0, limit) };
   };
 
 const found = (row: Values | undefined): Result => ({ command: 'SELECT', rows: row ? [row] : [] });
 
-const ELEMENTS = (parameter: string): string => `json_array_elements(CAST(${parameter} AS json)) AS item`;
+const ROWS = (parameter: string, before = ''): string =>
+  `(SELECT ${before}value ->> 'product_id' AS product_id, CAST(value ->> 'quantity' AS integer) AS quantity
+    FROM json_array_elements(CAST(${parameter} AS json)) AS elements)`;
+const WANTED = (parameter: string): string => `${ROWS(parameter)} AS item`;
 const ORDER = 'INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)';
 const ITEMS = (parameter: string): string =>
   `INSERT INTO order_items (order_id, position, product_id, quantity)
-   SELECT CAST($1 AS text), CAST(item.value ->> 'position' AS integer), item.value ->> 'productId',
-   CAST(item.value ->> 'quantity' AS integer) FROM ${ELEMENTS(parameter)}`;
+   SELECT $1, position, product_id, quantity
+   FROM ${ROWS(parameter, "CAST(value ->> 'position' AS integer) AS position, ")} AS line`;
 
 /**
  * The texts, but for white space. What is in braces may be one of several: the mutants of the service change what a statement locks
@@ -167,8 +175,7 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
   [
     'take stock',
     `WITH wanted AS (
-       SELECT item.value ->> 'productId' AS product_id, CAST(item.value ->> 'quantity' AS integer) AS quantity
-       FROM ${ELEMENTS('$2')}
+       SELECT product_id, quantity FROM ${WANTED('$2')}
      ), tracked AS (
        SELECT product_id, level FROM stock WHERE product_id = ANY (ARRAY(SELECT product_id FROM wanted))
        {ORDER BY product_id FOR UPDATE|ORDER BY product_id|}
@@ -186,15 +193,8 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
     takeAndRecord,
   ],
   [
-    'levels',
-    `SELECT product_id, level FROM stock WHERE product_id IN (SELECT item.value ->> 'productId' FROM ${ELEMENTS('$1')})`,
-    () =>
-      (session, [json]) => ({ command: 'SELECT', rows: levelsOf(session, itemsOf(json)) }),
-  ],
-  [
     'take',
-    `UPDATE stock SET level = level - CAST(item.value ->> 'quantity' AS integer)
-     FROM ${ELEMENTS('$1')} WHERE product_id = item.value ->> 'productId'`,
+    `UPDATE stock SET level = level - quantity FROM ${WANTED('$1')} WHERE stock.product_id = item.product_id`,
     () =>
       async (session, [json]) => {
         const items = itemsOf(json);
@@ -208,8 +208,7 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
   [
     'record',
     `INSERT INTO reservations (request_id, product_id, quantity)
-     SELECT CAST($1 AS text), item.value ->> 'productId', CAST(item.value ->> 'quantity' AS bigint)
-     FROM ${ELEMENTS('$2')}`,
+     SELECT $1, product_id, quantity FROM ${WANTED('$2')}`,
     () =>
       async (session, [requestId, json]) => {
         await record(session, requestId, itemsOf(json));
@@ -262,10 +261,10 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
   ],
   [
     'users',
-    'SELECT id, name, email FROM users WHERE id > $1 ORDER BY id LIMIT $2',
+    'SELECT id, name, email FROM users WHERE id > $1 ORDER BY id LIMIT 500',
     () =>
-      (session, [after, limit]) =>
-        usersAfter(after, limit)(session),
+      (session, [after]) =>
+        usersAfter(after, 500)(session),
   ],
   [
     // No statement of the service: somebody stores what has arrived.

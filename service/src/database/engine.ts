@@ -1,0 +1,55 @@
+import type { DatabasePool } from '@ambit/transaction';
+import type { Queryable } from './pool.js';
+
+/** The columns of rows that are sent as JSON. A text has at most 255 characters. */
+export type JsonColumns = Readonly<Record<string, 'text' | 'integer'>>;
+
+/** Everything in which the SQL of requests differs between the databases. */
+export interface ISqlDialect {
+  readonly name: 'postgres' | 'sqlite' | 'mariadb';
+  /** A FROM item over a JSON array parameter, whose elements are objects: each is a row. */
+  readonly rows: (parameter: string, columns: JsonColumns) => string;
+  /** Joins a table whose rows are looked up by a key, in the sequence of the rows before it. */
+  readonly lookUp: (table: string) => string;
+  /** Changes a table by what is found in the rows of another FROM item. */
+  readonly updateFrom: (update: { table: string; set: string; from: string; where: string }) => string;
+  /** Appended to an INSERT: a row whose key is there gets the new value of the column. */
+  readonly orReplace: (key: string, column: string) => string;
+  /** Appended to a SELECT whose rows must not change before COMMIT. */
+  readonly forUpdate: string;
+  /** Whether `WITH` may contain INSERT and UPDATE, so that writes to several tables are one round trip. */
+  readonly writesInWith: boolean;
+}
+
+/** How the tables are created. */
+export interface MigrationRules {
+  /** Creates the tables `migrations` and `migration_lock`, where they are missing. */
+  readonly begin: readonly string[];
+  /** Whether a transaction can create tables. Otherwise each statement of a migration can be repeated, as after a crash. */
+  readonly areTransactional: boolean;
+  /** Called first where they are not: throws if a table of another program has the name of one that is to be created. */
+  refuseForeign?(pool: Queryable, scripts: readonly string[]): Promise<void>;
+}
+
+/** One database with its configuration: everything in which the databases differ, apart from the SQL of requests. */
+export interface IEngine {
+  readonly dialect: ISqlDialect;
+  readonly migrations: MigrationRules;
+  /** Where the database is and the variable that says so, for messages. */
+  readonly place: { readonly where: string; readonly variable: string };
+  /** Within this process: no command can reach it. */
+  readonly isInMemory: boolean;
+  createPool(): DatabasePool;
+  /** A pool whose statements may take longer than those of requests; undefined where the pool of requests has no limit. */
+  createMigrationPool(): DatabasePool | undefined;
+  /** Whether a database is there; only an engine that would create it knows before it is opened. */
+  exists(): boolean;
+  /** Refuses a database that is damaged, where the engine itself does not find all damage. */
+  refuseDamage?(pool: Queryable): Promise<void>;
+  /** Why the database cannot be used and what to do about it, or undefined if only a developer can tell. */
+  explain(error: unknown): string | undefined;
+  /** Whether the error says that a table or a column is missing. */
+  isAbsence(error: unknown): boolean;
+  /** Writes a copy of the database, which may be in use, to a file that does not exist yet. */
+  backUp(target: string): Promise<void>;
+}

@@ -1,0 +1,18 @@
+import type { DatabasePool } from '@ambit/transaction';
+import type { DatabaseConfig } from '../config/config.js';
+import type { IEngine, ISqlDialect } from './engine.js';
+import { MariadbEngine, mariadbDialect } from './engines/mariadb.js';
+import { PostgresEngine, postgresDialect } from './engines/postgres.js';
+import { SqliteEngine, sqliteDialect } from './engines/sqlite.js';
+
+export function engineOf(database: DatabaseConfig): IEngine {
+  if (database.kind === 'mariadb') return new MariadbEngine(database);
+  return database.kind === 'postgres' ? new PostgresEngine(database) : new SqliteEngine(database);
+}
+
+export const createPool = (database: DatabaseConfig): DatabasePool => engineOf(database).createPool();
+
+/** The text of one statement for each dialect, written once: pools recognize statements by their text. */
+export function sqlFor(write: (dialect: ISqlDialect) => string): Readonly<Record<ISqlDialect['name'], string>> {
+  return { postgres: write(postgresDialect), sqlite: write(sqliteDialect), mariadb: write(mariadbDialect) };
+}

@@ -1,0 +1,128 @@
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
+import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
+import type { SqliteConfig } from '../../config/config.js';
+import { ExplainedError } from '../../problem.js';
+import type { IEngine, ISqlDialect } from '../engine.js';
+import { CLOSE_TIMEOUT_MS, type Queryable } from '../pool.js';
+import { rowsOf, sharedMigrations, sharedSql } from './shared-sql.js';
+import { explained, FOREIGN_DATABASE, isConnectionFault, reasonOf } from '../unusable.js';
+
+/** A transaction that writes has the whole file for itself, so no row needs a lock. */
+export const sqliteDialect: ISqlDialect = {
+  name: 'sqlite',
+  ...sharedSql,
+  rows: (parameter, columns) => rowsOf(`json_each(${parameter})`, columns),
+  lookUp: (table) => `CROSS JOIN ${table}`,
+  forUpdate: '',
+  // It would save nothing either: a statement is a call within this process.
+  writesInWith: false,
+};
+
+const ADVICE: Readonly<Record<string, string>> = {
+  XX001: 'It is damaged, or not a database of SQLite. Restore a backup, or let DATA_DIR name another folder',
+  '25006': 'Let the user of the service write to the file and to its folder',
+  '58030': 'Let the user of the service read and write the file and its folder',
+  '53000': 'Look at the free space and at the limits of the process',
+  '53100': 'Make space on the disk',
+  '55P03': 'Another program has the file to itself: stop that program',
+};
+
+/** SQLite has no codes for these. */
+const FOREIGN = /\balready exists$|^no such column\b|\bhas no column named\b/;
+const ABSENT = /^no such (?:table|column)\b/;
+
+export class SqliteEngine implements IEngine {
+  readonly dialect = sqliteDialect;
+  readonly migrations = sharedMigrations;
+  readonly place: IEngine['place'];
+  readonly isInMemory: boolean;
+  readonly #config: SqliteConfig;
+
+  constructor(config: SqliteConfig) {
+    this.#config = config;
+    this.place = { where: `in the folder ${config.folder}`, variable: 'DATA_DIR' };
+    this.isInMemory = config.folder === ':memory:';
+  }
+
+  createPool(): DatabasePool {
+    const { folder, acquireTimeoutMs } = this.#config;
+    if (!this.isInMemory) createFolder(folder);
+    try {
+      return createSqlitePool({ path: this.#file, acquireTimeoutMs, closeTimeoutMs: CLOSE_TIMEOUT_MS });
+    } catch (error) {
+      throw explained(error, this);
+    }
+  }
+
+  createMigrationPool(): undefined {
+    return undefined;
+  }
+
+  exists(): boolean {
+    return existsSync(this.#file);
+  }
+
+  /**
+   * Refuses a file in which a page is damaged, because SQLite itself finds damage only in the pages that it reads. After a stop
+   * that was not clean there may be more than that: rows and indexes that disagree.
+   */
+  async refuseDamage(pool: Queryable): Promise<void> {
+    if (this.isInMemory) return;
+    const wal = statSync(`${this.#file}-wal`, { throwIfNoEntry: false });
+    const check = wal && wal.size > 0 ? 'integrity_check' : 'quick_check';
+    const [found = {}] = await pool.query(`PRAGMA ${check}(1)`).catch((error: unknown) => {
+      throw explained(error, this);
+    });
+    const [what] = Object.values(found);
+    if (what !== 'ok') throw explained(Object.assign(new Error(String(what)), { code: 'XX001' }), this);
+  }
+
+  explain(error: unknown): string | undefined {
+    const state = sqlStateOf(error) ?? '';
+    const reason = reasonOf(error);
+    const advice =
+      ADVICE[state] ??
+      (isConnectionFault(error) ? ADVICE['58030'] : undefined) ??
+      (FOREIGN.test(reason) ? `${FOREIGN_DATABASE} DATA_DIR name another folder` : undefined);
+    if (advice === undefined) return undefined;
+    return `The file ambit.db in ${this.#config.folder} cannot be used: ${reason} (${state}). ${advice}.`;
+  }
+
+  isAbsence(error: unknown): boolean {
+    return ABSENT.test(reasonOf(error));
+  }
+
+  async backUp(target: string): Promise<void> {
+    await backupSqlite({ filename: this.#file, to: target });
+  }
+
+  /** The file of the embedded database, or `:memory:`. */
+  get #file(): string {
+    const { folder } = this.#config;
+    return this.isInMemory ? folder : join(folder, 'ambit.db');
+  }
+}
+
+function createFolder(folder: string): void {
+  try {
+    createFolders(resolve(folder));
+  } catch (cause) {
+    const what = `The folder ${folder} of DATA_DIR cannot be created: ${reasonOf(cause)}`;
+    throw new ExplainedError(`${what}. Name a folder in which the service may write.`, 1, { cause });
+  }
+}
+
+/** `mkdirSync` with `recursive` never returns below `/proc`. */
+function createFolders(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
+    if (code !== 'ENOENT' || dirname(folder) === folder) throw error;
+    createFolders(dirname(folder));
+    mkdirSync(folder);
+  }
+}

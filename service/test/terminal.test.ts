@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { HOST_VARIANTS } from '../src/config/config.js';
+import { freePort, listening } from './support/ports.js';
+import { ServiceProcess } from './support/service-process.js';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const MAIN = 'node service/dist/main.js';
+const CTRL_C = '\u0003';
+const ESCAPE = '\u001B';
+const SCREEN_LINES = 24;
+const TIMEOUT_MS = 30_000;
+/** From util-linux: runs a command on a terminal of its own. */
+const hasScript = spawnSync('script', ['--version']).status === 0;
+
+const running = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL');
+  running.clear();
+});
+
+/** A command on a terminal; `TERM` says that it has colours. */
+class OnTerminal {
+  readonly exit: Promise<number>;
+  readonly #child: ChildProcess;
+  #shown = '';
+
+  constructor(command: string, env: Readonly<Record<string, string>>) {
+    const all = { PATH: process.env['PATH'], TERM: 'xterm-256color', PORT: '0', DATA_DIR: ':memory:', ...env };
+    const child = spawn('script', ['-qec', `exec ${command}`, '/dev/null'], { cwd: ROOT, env: all });
+    running.add(child);
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => (this.#shown += text));
+    this.#child = child;
+    this.exit = once(child, 'close').then(([code]) => Number(code));
+  }
+
+  /** What the terminal got, without colours. */
+  get text(): string {
+    return this.#shown.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, 'g'), '').replaceAll('\r', '');
+  }
+
+  get hasColors(): boolean {
+    return this.#shown.includes(`${ESCAPE}[`);
+  }
+
+  shows(pattern: RegExp): Promise<RegExpExecArray> {
+    const find = (): RegExpExecArray => {
+      const found = pattern.exec(this.text);
+      if (found) return found;
+      throw new Error(`The terminal does not show ${String(pattern)}:\n${this.text}`);
+    };
+    return vi.waitFor(find, { timeout: TIMEOUT_MS });
+  }
+
+  press(keys: string): void {
+    this.#child.stdin?.write(keys);
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'ambit-terminal-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe.skipIf(!hasScript)('on a terminal', () => {
+  describe.each(HOST_VARIANTS)('the service on %s', (HOST_VARIANT) => {
+    test('says where it is, which database it has and how to stop, then a line for each request', async () => {
+      const DATA_DIR = join(folder, HOST_VARIANT);
+      const terminal = new OnTerminal(MAIN, { HOST_VARIANT, DATA_DIR, INSPECTOR: 'always' });
+      const [, url = ''] = await terminal.shows(/API +(http:\/\/127\.0\.0\.1:\d+)\/api\/users\n/);
+      await terminal.shows(/Stop +Ctrl\+C\n/);
+      expect(terminal.text).toContain(`The service is ready, on ${HOST_VARIANT}`);
+      expect(terminal.text).toMatch(new RegExp(`Reference +${url}/docs\n`));
+      expect(terminal.text).toMatch(new RegExp(`Inspector +${url}/inspector\n`));
+      expect(terminal.text).toMatch(new RegExp(`Database +SQLite, ${DATA_DIR}/ambit\\.db\n`));
+      expect(terminal.hasColors).toBe(true);
+
+      await fetch(`${url}/api/users`);
+      await fetch(`${url}/api/users/nobody`);
+      const link = `  ${url}/inspector/#/requests/`;
+      await terminal.shows(/^\d\d:\d\d:\d\d {2}GET {4}\/api\/users +200 +\d+\.\d ms {2}http.*$/m);
+      const [line] = await terminal.shows(/^\d\d:\d\d:\d\d {2}GET {4}\/api\/users\/nobody +404 +\d+\.\d ms .*$/m);
+      expect(line).toContain(link);
+      await terminal.shows(/^\d\d:\d\d:\d\d {2}audit {2}users_listed {2}requestId=\S+ {2}count=0$/m);
+      expect(terminal.text).not.toContain('{"');
+
+      terminal.press(CTRL_C);
+      expect(await terminal.exit).toBe(0);
+      await terminal.shows(/info {3}stopped\n/);
+    });
+  });
+
+  test('NO_COLOR is respected', async () => {
+    const terminal = new OnTerminal(MAIN, { NO_COLOR: '1' });
+    await terminal.shows(/SQLite in memory, lost at exit[^]*Stop/);
+    expect(terminal.hasColors).toBe(false);
+  });
+
+  test('LOG_FORMAT=json writes lines of JSON', async () => {
+    const terminal = new OnTerminal(MAIN, { LOG_FORMAT: 'json' });
+    const [line] = await terminal.shows(/^\{.*\}\n/);
+    expect(JSON.parse(line)).toMatchObject({ level: 30, msg: 'listening', database: 'sqlite' });
+  });
+
+  test('Ctrl+C stops "npm start" with 0, though npm passes the signal on as well', async () => {
+    const port = await freePort();
+    const terminal = new OnTerminal('npm start', { PORT: String(port) });
+    await terminal.shows(new RegExp(`http://127\\.0\\.0\\.1:${port}/docs[^]*Ctrl`));
+    terminal.press(CTRL_C);
+    expect(await terminal.exit).toBe(0);
+    expect(terminal.text).toMatch(/stopping[^]*stopped/);
+    expect(terminal.text).not.toContain('second signal');
+  });
+
+  describe('a start that fails is one screen: what, where, and how to fix it:', () => {
+    writeFileSync(join(folder, 'file'), '');
+    mkdirSync(join(folder, 'noise'));
+    writeFileSync(join(folder, 'noise/ambit.db'), Buffer.alloc(8192, 'noise'));
+    mkdirSync(join(folder, 'closed/ambit.db'), { recursive: true });
+    const PASSWORD = 's3cret';
+    const STARTS: readonly (readonly [env: Record<string, string>, code: number, parts: readonly string[]])[] = [
+      [{ PORT: 'taken' }, 1, ['PORT=', 'is in use', 'or change PORT']],
+      [{ HOST: '203.0.113.1' }, 78, ['HOST=203.0.113.1 is not an address of this machine', 'Let HOST be']],
+      [{ HOST: 'two..dots' }, 78, ['HOST=two..dots has no address', 'Let HOST be']],
+      [{ PORT: 'many', HOST_VARIANT: 'koa' }, 78, ['PORT must be', 'HOST_VARIANT must be one of fastify, express']],
+      [{ DATABASE_URL: `postgres:/${PASSWORD}` }, 78, ['DATABASE_URL must be a URL like']],
+      [{ DATA_DIR: '/proc/nope' }, 1, ['The folder /proc/nope of DATA_DIR cannot be created', 'Name a folder']],
+      [{ DATA_DIR: join(folder, 'file/data') }, 1, ['of DATA_DIR cannot be created', 'Name a folder']],
+      [{ DATA_DIR: join(folder, 'noise') }, 1, ['file is not a database', 'Restore a backup']],
+      [{ DATA_DIR: join(folder, 'closed') }, 1, ['cannot be used', 'Let the user of the service read and write']],
+      [
+        { DATABASE_URL: `postgres://ada:${PASSWORD}@127.0.0.1:1/shop`, START_TIMEOUT_MS: '0' },
+        1,
+        ['PostgreSQL cannot be reached', 'DATABASE_URL'],
+      ],
+    ];
+    test.each(STARTS)('%o', async (env, code, parts) => {
+      const taken = createServer();
+      const PORT = env['PORT'] === 'taken' ? String(await listening(taken)) : undefined;
+      const terminal = new OnTerminal(MAIN, { ...env, ...(PORT !== undefined && { PORT }) });
+      expect(await terminal.exit).toBe(code);
+      taken.close();
+      const { text } = terminal;
+      for (const part of parts) expect(text).toContain(part);
+      expect(text.split('\n').length).toBeLessThan(SCREEN_LINES);
+      expect(text).not.toMatch(/\{"|\n +at |s3cret/);
+    });
+  });
+});
+
+/** What LOG_FORMAT=text makes of lines of the log. */
+function textOf(...records: readonly object[]): string {
+  const program = `
+    import { readConfig } from './service/dist/index.js';
+    import { createOutput } from './service/dist/logging/terminal.js';
+    const output = createOutput(readConfig(process.env));
+    for (const record of ${JSON.stringify(records)}) output.write(JSON.stringify(record));`;
+  const env = { PATH: process.env['PATH'], LOG_FORMAT: 'text', TZ: 'UTC', ...DATABASES };
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: ROOT,
+    env,
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  return stdout;
+}
+
+const DATABASES = {
+  DATABASE_URL: 'postgres://ada:s3cret@db1:5432,db2:5433/shop?sslmode=require',
+  DATABASE_READ_URL: 'postgres://ada:s3cret@r1/shop',
+};
+
+describe('without a terminal', () => {
+  const time = '2026-11-26T12:00:00.000Z';
+
+  test('what a text of the log contains cannot control the screen', () => {
+    const record = {
+      level: 50,
+      time,
+      msg: 'a\u001B[2Jb\n',
+      err: { message: 'c', stack: 'c\u009B\n  at\rd' },
+      why: '\u0007',
+    };
+    expect(textOf(record)).toBe(
+      '12:00:00  error  a\\x1b[2Jb\\x0a  why=\\x07\n          c\\x9b\n            at\\x0dd\n',
+    );
+  });
+
+  test('a stack is at most one screen', () => {
+    const stack = Array.from({ length: 40 }, (_, index) => `line ${index}`).join('\n');
+    const lines = textOf({ level: 50, time, msg: 'request failed', err: { stack } }).trimEnd().split('\n');
+    expect(lines).toHaveLength(17);
+    expect(lines.at(-1)).toBe('          ... 25 more lines, with LOG_FORMAT=json');
+  });
+
+  test('the servers of the database are named, the password is not', () => {
+    const text = textOf({ level: 30, time, msg: 'listening', url: 'http://0.0.0.0:3000', host: 'fastify' });
+    expect(text).toContain('  Database   PostgreSQL, db1:5432,db2:5433/shop, replicas r1/shop\n');
+    expect(text).toContain('  Reference  http://localhost:3000/docs\n');
+    expect(text).not.toContain('s3cret');
+  });
+
+  test('an aborted request has no status', () => {
+    const request = { level: 30, time, msg: 'request aborted', method: 'POST', path: '/api/orders', ms: 12.34 };
+    expect(textOf(request)).toBe(
+      '12:00:00  POST   /api/orders                     ---    12.3 ms  aborted by the client\n',
+    );
+  });
+
+  test('LOG_FORMAT=text writes the same text, without colours', async () => {
+    const service = new ServiceProcess({ DATA_DIR: ':memory:', LOG_FORMAT: 'text' });
+    await expect.poll(() => service.output).toMatch(/API +http[^]*Stop +Ctrl\+C\n/);
+    expect(service.output).not.toContain(ESCAPE);
+    service.kill('SIGTERM');
+    expect((await service.exit).code).toBe(0);
+  });
+
+  test('the log has lines of JSON only, those of a start and a stop as they always were', async () => {
+    const service = new ServiceProcess({ DATA_DIR: ':memory:' });
+    const url = await service.url();
+    service.kill('SIGTERM');
+    const { output } = await service.exit;
+    const at = `"time":"${time}"`;
+    expect(output.replaceAll(/"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/g, at)).toBe(
+      `{"level":30,${at},"msg":"listening","url":"${url}","host":"fastify","database":"sqlite"}\n` +
+        `{"level":30,${at},"msg":"stopping","signal":"SIGTERM"}\n` +
+        `{"level":30,${at},"msg":"stopped"}\n`,
+    );
+  });
+});
