@@ -1,6 +1,6 @@
 /**
- * Many clients send the same request at once: `node service/chaos/concurrency.mjs [--seconds 60] [--host both] [--write]`.
- * On PostgreSQL two instances share one database; on SQLite there is one. The seconds, divided between the hosts, are
+ * Many clients send the same request at once: `node service/chaos/concurrency.mjs [--seconds 60] [--host both] [--database all] [--write]`.
+ * On PostgreSQL and MariaDB two instances share one database; on SQLite there is one. The seconds, divided between the hosts, are
  * for orders of overlapping products in random sequences.
  */
 import { atOnce, Client } from './support/client.mjs';
@@ -37,7 +37,12 @@ for (const host of options.hosts) {
     await withDatabase(kind, (database) => runAll(title, host, database));
   }
 }
-report('concurrency', table(['', 'responses', 'stored', 'violations'], rows), violations, options.write);
+report(
+  options.sectionOf('concurrency'),
+  table(['', 'responses', 'stored', 'violations'], rows),
+  violations,
+  options.write,
+);
 
 /**
  * @param {string} title
@@ -46,17 +51,18 @@ report('concurrency', table(['', 'responses', 'stored', 'violations'], rows), vi
  */
 async function runAll(title, host, database) {
   const servers = [await startServer(host, database.env)];
-  if (database.kind === 'postgres') servers.push(await startServer(host, database.env));
+  if (!database.isEmbedded) servers.push(await startServer(host, database.env));
   const urls = servers.map(({ url }) => url);
   await note(`${title}: ${BUYERS} orders at once, ${STOCK} in stock`, () => lastOnes(database, urls));
   await note(`${title}: ${KEYS} keys, each from ${SAME_KEY} clients at once`, () => oneKey(database, urls));
-  if (database.kind === 'postgres') {
+  if (!database.isEmbedded) {
     await note(`${title}: overlapping orders for ${msEach / 1000} s`, () => overlapping(database, urls));
   }
   for (const { code } of await Promise.all(servers.map((server) => stopServer(server)))) {
     if (code !== 0) violations.push(`${title}: exit code ${code}`);
   }
-  if (database.kind === 'postgres') violations.push(...(await deadlocks(database)));
+  const deadlock = servers.flatMap(({ errors }) => errors).find((line) => /deadlock/i.test(line));
+  if (deadlock) violations.push(`${title}: ${deadlock}`);
 }
 
 /**
@@ -153,13 +159,6 @@ async function untilDone(urls, clients, request, tries = 10) {
   if (again === 0 || tries === 1) return responses;
   say(`  ${again} of ${clients} got 503, and try again`);
   return [...settled, ...(await untilDone(urls, again, request, tries - 1))];
-}
-
-/** @param {Database} database */
-async function deadlocks(database) {
-  const [row] = await database.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()');
-  const count = Number(row?.['deadlocks']);
-  return count > 0 ? [`${count} deadlocks`] : [];
 }
 
 /** @param {Database} database */

@@ -1,6 +1,7 @@
 /**
  * What events cost: two instances of the service, one of them with EVENTS_URL, get the same orders in turn, and the processor time
- * of node and of the connections to PostgreSQL is compared: `node service/chaos/events-cost.mjs [--rounds 15] [--orders 400] [--write]`.
+ * of node and of the connections to the database is compared: `node service/chaos/events-cost.mjs [--rounds 15] [--orders 400]
+ * [--database both] [--write]`. SQLite has no part in it, because all that it does is processor time of node.
  * Ratios of processor time hold on a busy machine, too; the spread says how well. The lag does depend on the load.
  */
 import { readFileSync } from 'node:fs';
@@ -27,60 +28,68 @@ const ORDER = requestText({
   },
 });
 
-/** @typedef {{ url: string, pid: number, database: import('./support/database.mjs').Database, stop: () => Promise<unknown> }} Contestant */
-/** @typedef {{ node: number, postgres: number }} Usage */
+/** @typedef {import('./support/database.mjs').Database} Database */
+/** @typedef {{ url: string, pid: number, database: Database, stop: () => Promise<unknown> }} Contestant */
+/** @typedef {{ node: number, database: number }} Usage */
 
-const options = readOptions({ rounds: 15, orders: 400 });
-const sink = new EventSink();
-sink.calm = true;
-const plain = await start({});
-const publishing = await start(await sink.listen());
-try {
-  for (const one of [plain, publishing]) await order(one, WARM_UP);
-  await allArrived();
-  sink.lags.length = 0;
-  /** @type {{ node: number, postgres: number, both: number }[]} */
-  const ratios = [];
-  for (let round = 0; round < options.rounds; round++) {
-    const pair = round % 2 === 0 ? [plain, publishing] : [publishing, plain];
-    /** @type {Map<Contestant, Usage>} */
-    const used = new Map();
-    for (const one of pair) used.set(one, await measure(one));
-    const [without, withEvents] = [used.get(plain), used.get(publishing)];
-    if (!without || !withEvents) continue;
-    const both = (/** @type {Usage} */ { node, postgres }) => node + postgres;
-    ratios.push({
-      node: withEvents.node / without.node,
-      postgres: withEvents.postgres / without.postgres,
-      both: both(withEvents) / both(without),
-    });
-    say(`round ${round + 1}: ${JSON.stringify(ratios.at(-1))} of ${JSON.stringify(without)}`);
+const options = readOptions({ rounds: 15, orders: 400 }, ['postgres', 'mariadb']);
+const parts = [];
+for (const kind of options.databases) parts.push(await compare(kind));
+report(options.sectionOf('events-cost'), parts.join('\n\n'), [], options.write);
+
+/** @param {import('./support/database.mjs').DatabaseKind} kind */
+async function compare(kind) {
+  const sink = new EventSink();
+  sink.calm = true;
+  const plain = await start(kind, {});
+  const publishing = await start(kind, await sink.listen());
+  try {
+    for (const one of [plain, publishing]) await order(one, WARM_UP);
+    await allArrived(publishing);
+    sink.lags.length = 0;
+    /** @type {{ node: number, database: number, both: number }[]} */
+    const ratios = [];
+    for (let round = 0; round < options.rounds; round++) {
+      const pair = round % 2 === 0 ? [plain, publishing] : [publishing, plain];
+      /** @type {Map<Contestant, Usage>} */
+      const used = new Map();
+      for (const one of pair) used.set(one, await measure(one, publishing));
+      const [without, withEvents] = [used.get(plain), used.get(publishing)];
+      if (!without || !withEvents) continue;
+      const both = (/** @type {Usage} */ { node, database }) => node + database;
+      ratios.push({
+        node: withEvents.node / without.node,
+        database: withEvents.database / without.database,
+        both: both(withEvents) / both(without),
+      });
+      say(`${kind}, round ${round + 1}: ${JSON.stringify(ratios.at(-1))} of ${JSON.stringify(without)}`);
+    }
+    const lags = sink.lags.toSorted((a, b) => a - b);
+    const percent = (/** @type {number} */ ratio) => `${((ratio - 1) * 100).toFixed(0)} %`;
+    const row = (/** @type {string} */ name, /** @type {'node' | 'database' | 'both'} */ what) => {
+      const all = ratios.map((ratio) => ratio[what]).toSorted((a, b) => a - b);
+      return [name, ...[0.5, 0.25, 0.75].map((share) => percent(quantile(all, share)))];
+    };
+    return [
+      table(
+        ['processor time of an order', 'median', 'lower quartile', 'upper quartile'],
+        [row('node', 'node'), row(kind, 'database'), row('both', 'both')],
+      ),
+      `The lag from publish() to the arrival: p50 ${quantile(lags, 0.5).toFixed(0)} ms, p99 ${quantile(lags, 0.99).toFixed(0)} ms, of ${lags.length} events.`,
+    ].join('\n\n');
+  } finally {
+    for (const one of [plain, publishing]) await one.stop();
+    sink.close();
   }
-  const lags = sink.lags.toSorted((a, b) => a - b);
-  const percent = (/** @type {number} */ ratio) => `${((ratio - 1) * 100).toFixed(0)} %`;
-  const row = (/** @type {'node' | 'postgres' | 'both'} */ what) => {
-    const all = ratios.map((ratio) => ratio[what]).toSorted((a, b) => a - b);
-    return [what, ...[0.5, 0.25, 0.75].map((share) => percent(quantile(all, share)))];
-  };
-  const text = [
-    table(
-      ['processor time of an order', 'median', 'lower quartile', 'upper quartile'],
-      ['node', 'postgres', 'both'].map((what) => row(/** @type {'node'} */ (what))),
-    ),
-    `The lag from publish() to the arrival: p50 ${quantile(lags, 0.5).toFixed(0)} ms, p99 ${quantile(lags, 0.99).toFixed(0)} ms, of ${lags.length} events.`,
-  ].join('\n\n');
-  report('events-cost', text, [], options.write);
-} finally {
-  for (const one of [plain, publishing]) await one.stop();
-  sink.close();
 }
 
 /**
+ * @param {import('./support/database.mjs').DatabaseKind} kind
  * @param {Record<string, string>} env
  * @returns {Promise<Contestant>}
  */
-async function start(env) {
-  const database = await createDatabase('postgres');
+async function start(kind, env) {
+  const database = await createDatabase(kind);
   const server = await startServer('fastify', { ...database.env, ...env, DATABASE_POOL_SIZE: '4' });
   const stop = async () => {
     await stopServer(server);
@@ -107,43 +116,39 @@ async function order({ url }, count) {
   );
 }
 
-/** @param {Contestant} contestant */
-async function measure(contestant) {
+/**
+ * @param {Contestant} contestant
+ * @param {Contestant} publishing
+ */
+async function measure(contestant, publishing) {
   // Connections that were idle for long are closed, and opened again here.
   await order(contestant, 4 * CLIENTS);
-  const pids = await backends(contestant);
-  const before = usage(contestant, pids);
+  const threads = (await contestant.database.sessions()).map(({ thread }) => thread);
+  const before = usage(contestant, threads);
   await order(contestant, options.orders);
-  await allArrived();
-  const after = usage(contestant, pids);
-  return { node: after.node - before.node, postgres: after.postgres - before.postgres };
+  await allArrived(publishing);
+  const after = usage(contestant, threads);
+  return { node: after.node - before.node, database: after.database - before.database };
 }
 
-/** Until every event was received, and its row deleted. */
-async function allArrived() {
-  while ((await publishing.database.query('SELECT 1 AS one FROM outbox LIMIT 1')).length > 0) await pause(10);
-}
-
-/** @param {Contestant} contestant */
-async function backends({ database }) {
-  const rows = await database.query(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'ambit-service'",
-  );
-  return rows.map(({ pid }) => Number(pid));
+/** Until every event was received, and its row deleted. @param {Contestant} publishing */
+async function allArrived({ database }) {
+  while ((await database.query('SELECT 1 AS one FROM outbox LIMIT 1')).length > 0) await pause(10);
 }
 
 /**
  * @param {Contestant} contestant
- * @param {readonly number[]} pids of its connections
+ * @param {readonly number[]} threads that work for its sessions
  * @returns {Usage} milliseconds of processor time so far
  */
-function usage({ pid }, pids) {
-  return { node: cpuOf(pid), postgres: pids.reduce((sum, backend) => sum + cpuOf(backend), 0) };
+function usage({ pid }, threads) {
+  const used = threads.map((thread) => cpuOf(`${thread}/task/${thread}`));
+  return { node: cpuOf(String(pid)), database: used.reduce((sum, ms) => sum + ms, 0) };
 }
 
-/** @param {number} pid */
-function cpuOf(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+/** @param {string} task a process, or one of its threads */
+function cpuOf(task) {
+  const fields = readFileSync(`/proc/${task}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 

@@ -1,12 +1,12 @@
 /**
  * Kills the service under load, and then checks that the event of everything that was committed has arrived:
- * `node service/chaos/events.mjs [--seconds 30] [--kills 2] [--host fastify] [--database both] [--write]`.
- * On PostgreSQL two instances share the database, on SQLite there is one; each run has so many kills. The receiver refuses
+ * `node service/chaos/events.mjs [--seconds 30] [--kills 2] [--host fastify] [--database all] [--write]`.
+ * On PostgreSQL and MariaDB two instances share the database, on SQLite there is one; each run has so many kills. The receiver refuses
  * events, hangs, and loses its response after it took one. Further transactions publish with a few keys, for the order.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { crowd, replay } from './support/crowd.mjs';
-import { createDatabase } from './support/database.mjs';
+import { withDatabase } from './support/database.mjs';
 import { EventSink } from './support/event-sink.mjs';
 import { Ledger } from './support/ledger.mjs';
 import { readOptions } from './support/options.mjs';
@@ -16,7 +16,6 @@ import { Steps } from './support/steps.mjs';
 import { Findings } from './support/stored.mjs';
 import { Supervisor } from './support/supervisor.mjs';
 
-const INSTANCES = { postgres: 2, sqlite: 1 };
 /** Without any arrival: more than the time limit of a delivery, the claim of a killed instance and the pauses after a few failures. */
 const STUCK_AFTER_MS = 45_000;
 const LOOK_AGAIN_MS = 50;
@@ -36,18 +35,16 @@ const msEach = (options.seconds * 1000) / runs.length;
 /** @type {{ title: string, counts: Record<string, number>, reported: string[] }[]} */
 const results = [];
 for (const { host, database: kind } of runs) {
-  const title = `${host}, ${kind}, ${INSTANCES[kind]} x`;
-  say(`${title}: ${msEach / 1000} s`);
-  const database = await createDatabase(kind);
-  try {
-    results.push({ title, ...(await run(host, database)) });
-  } finally {
-    await database.drop();
-  }
+  await withDatabase(kind, async (database) => {
+    const instances = database.isEmbedded ? 1 : 2;
+    const title = `${host}, ${kind}, ${instances} x`;
+    say(`${title}: ${msEach / 1000} s`);
+    results.push({ title, ...(await run(host, database, instances)) });
+  });
 }
 const measures = [...new Set(results.flatMap(({ counts }) => Object.keys(counts)))];
 report(
-  'events',
+  options.sectionOf('events'),
   table(
     ['', ...results.map(({ title }) => title)],
     measures.map((measure) => [measure, ...results.map(({ counts }) => counts[measure] ?? '')]),
@@ -59,11 +56,12 @@ report(
 /**
  * @param {import('./support/server.mjs').HostVariant} host
  * @param {import('./support/database.mjs').Database} database
+ * @param {number} instances
  */
-async function run(host, database) {
+async function run(host, database, instances) {
   const sink = new EventSink();
   const env = { ...database.env, ...(await sink.listen()) };
-  const supervisors = Array.from({ length: INSTANCES[database.kind] }, () => new Supervisor(host, env));
+  const supervisors = Array.from({ length: instances }, () => new Supervisor(host, env));
   await Promise.all(supervisors.map(({ server }) => server));
   const steps = new Steps(database);
   await steps.prepare();
@@ -133,9 +131,9 @@ async function everythingArrived(database, findings) {
   let [left, changedAt] = [Infinity, start];
   while (left > 0) {
     await pause(LOOK_AGAIN_MS);
-    const [row] = await database.query('SELECT count(*) AS left FROM outbox');
+    const [row] = await database.query('SELECT count(*) AS waiting FROM outbox');
     const now = performance.now();
-    if (Number(row?.['left']) !== left) [left, changedAt] = [Number(row?.['left']), now];
+    if (Number(row?.['waiting']) !== left) [left, changedAt] = [Number(row?.['waiting']), now];
     if (now - changedAt > STUCK_AFTER_MS) break;
   }
   const rows = await database.query('SELECT id, topic, state, last_error FROM outbox LIMIT 10');

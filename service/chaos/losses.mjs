@@ -1,6 +1,6 @@
 /**
  * How many acknowledged orders are lost when processes are killed, when the power fails, and when the disk is lost:
- * `node service/chaos/losses.mjs [--rounds 3] [--seconds 2] [--host both] [--database both] [--only Litestream]
+ * `node service/chaos/losses.mjs [--rounds 3] [--seconds 2] [--host both] [--database all] [--only Litestream]
  * [--write]`. `--only` is a part of a setting's name.
  * A power failure is tried on a file system of its own, which needs root and the package "xfsprogs"; it is skipped otherwise.
  */
@@ -99,7 +99,7 @@ async function tryOnce(protection, failure, host) {
     const all = { acknowledged: acknowledged.length, lost: acknowledged.length, lostMs: options.seconds * 1000 };
     try {
       await (failure === 'disk' ? database.restore() : database.restart());
-      const missing = await checkRestored(database, protection.database, host, acknowledged, STOCK);
+      const missing = await checkRestored(database, host, acknowledged, STOCK);
       const lostMs = missing.length > 0 ? Math.max(0, failedAt - Math.min(...missing.map(({ at }) => at))) : 0;
       return { ...all, lost: missing.length, lostMs, unusable: '' };
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Kills everything under load, and then checks that everything acknowledged is stored:
- * `node service/chaos/nothing-lost.mjs [--seconds 60] [--kills 10] [--host both] [--database both] [--write]`.
- * The seconds are divided among the runs; each run has so many kills. On PostgreSQL, a separate server, it also kills
+ * `node service/chaos/nothing-lost.mjs [--seconds 60] [--kills 10] [--host both] [--database all] [--write]`.
+ * The seconds are divided among the runs; each run has so many kills. On PostgreSQL and MariaDB, a separate server, it also kills
  * sessions, restarts and crashes the database, and cuts connections at COMMIT, before and after it was carried out.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { readOptions } from './support/options.mjs';
 import { report, say, table } from './support/report.mjs';
 import { Findings, setStock } from './support/stored.mjs';
 import { Supervisor } from './support/supervisor.mjs';
-import { worldOf } from './support/worlds.mjs';
+import { createWorld } from './support/worlds.mjs';
 
 /** Between two kills; killing a server that has done nothing yet proves nothing. */
 const MIN_RESPONSES = 100;
@@ -27,7 +27,7 @@ const results = [];
 for (const { host, database } of runs) {
   const title = `${host}, ${database}`;
   say(`${title}: ${msEach / 1000} s`);
-  const world = await worldOf(database);
+  const world = await createWorld(database);
   try {
     results.push({ title, ...(await run(host, world)) });
   } finally {
@@ -36,7 +36,7 @@ for (const { host, database } of runs) {
 }
 const measures = [...new Set(results.flatMap(({ counts }) => Object.keys(counts)))];
 report(
-  'nothing-lost',
+  options.sectionOf('nothing-lost'),
   table(
     ['', ...results.map(({ title }) => title)],
     measures.map((measure) => [measure, ...results.map(({ counts }) => counts[measure] ?? '')]),
@@ -52,7 +52,7 @@ report(
 async function run(host, world) {
   const supervisor = new Supervisor(host, world.env);
   await supervisor.server;
-  await setStock(world.database, STOCK);
+  await setStock(world, STOCK);
 
   const ledger = new Ledger(PRODUCTS);
   const over = new AbortController();
@@ -68,7 +68,7 @@ async function run(host, world) {
   const findings = new Findings();
   if (end.code !== 0) findings.add('process', `after SIGTERM it exited with ${end.code ?? end.signal}`);
   for (const crash of supervisor.crashes) findings.add('process', crash);
-  const orders = await compare(world.database, ledger, findings);
+  const orders = await compare(world, ledger, findings);
 
   const works = [...ledger.works.values()];
   /** @type {Record<string, number>} */

@@ -2,7 +2,8 @@
  * Clients write on one instance and read on another, while a PostgreSQL standby replays behind its primary:
  * `node service/chaos/read-your-writes.mjs [--reads 4000] [--clients 4] [--lag 0] [--write]`.
  * One instance is on Express and one on Fastify. `--lag` is a delay in ms that the standby adds to its own. No client may miss its own
- * write; without the cookie some do, which shows that the test can fail.
+ * write; without the cookie some do, which shows that the test can fail. It is PostgreSQL's alone, because the service reads from no other
+ * database's replicas.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
 /**
- * Stops the service under load: `node service/chaos/shutdown.mjs [--rounds 3] [--pipelined 4] [--write]`.
+ * Stops the service under load: `node service/chaos/shutdown.mjs [--rounds 3] [--pipelined 4] [--host both] [--database all] [--write]`.
  * A request counts as accepted when its bytes, or the first of an upload, were with the server's system before the signal
  * was sent, or when the server read it later. All of these must get a response. What was never read is reset, and the
  * client may safely send it to another instance.
@@ -47,7 +47,7 @@ const head = [
   'exit after',
   'violations',
 ];
-report('shutdown', table(head, rows), violations, options.write);
+report(options.sectionOf('shutdown'), table(head, rows), violations, options.write);
 
 /**
  * @param {import('./support/server.mjs').HostVariant} host

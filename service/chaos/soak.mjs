@@ -1,6 +1,6 @@
 /**
  * Looks for leaks after very many requests:
- * `node service/chaos/soak.mjs [--requests 1000000] [--host both] [--database both] [--write]`, so many for each run.
+ * `node service/chaos/soak.mjs [--requests 1000000] [--host both] [--database all] [--write]`, so many for each run.
  * Some clients disconnect at random points, some pipeline. The data is deleted regularly, so that it is not measured.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -32,7 +32,7 @@ for (const kind of options.databases) {
     const title = `${host}, ${kind}`;
     await withDatabase(kind, async (database) => {
       const server = await startMeasured(host, database.env);
-      const { row, findings } = await run(title, server);
+      const { row, findings } = await run(title, server, database);
       await server.stop();
       rows.push([title, ...row, String(findings.total)]);
       violations.push(...findings.reported.map((line) => `${title}: ${line}`));
@@ -52,15 +52,17 @@ const head = [
   'pool open/idle',
   'violations',
 ];
-report('soak', table(head, rows), violations, options.write);
+report(options.sectionOf('soak'), table(head, rows), violations, options.write);
 
 /**
  * @param {string} title
  * @param {MeasuredServer} server
+ * @param {import('./support/database.mjs').Database} database
  */
-async function run(title, server) {
+async function run(title, server, database) {
   await send(new Traffic(server.url), server, Math.min(WARM_UP, options.requests));
   const before = await settled(server);
+  const had = await resourcesOf(before, database);
 
   const traffic = new Traffic(server.url);
   const start = performance.now();
@@ -74,7 +76,7 @@ async function run(title, server) {
   if (growth > MOST_GROWTH_MB) findings.add('heap', `grew by ${growth.toFixed(1)} MB`);
   if (after.openScopes > 0) findings.add('scopes', `${after.openScopes} are open`);
   if (!isIdle(after)) findings.add('pool', JSON.stringify(after.pool));
-  const [had, has] = [resourcesOf(before), resourcesOf(after)];
+  const has = await resourcesOf(after, database);
   for (const [name, count] of Object.entries(has)) {
     if (count > (had[name] ?? 0)) findings.add('resources', `${count} x ${name}, ${had[name] ?? 0} before`);
   }
@@ -129,11 +131,12 @@ function isIdle({ pool: { open, idle, waiting } }) {
 /**
  * The pool opens and closes its own connections as it needs them, so they are not counted.
  * @param {Measurement} measurement
- * @returns {Record<string, number>}
+ * @param {import('./support/database.mjs').Database} database
+ * @returns {Promise<Record<string, number>>}
  */
-function resourcesOf({ resources, pool }) {
+async function resourcesOf({ resources }, database) {
   const sockets = resources['TCPSocketWrap'] ?? 0;
-  return { ...resources, TCPSocketWrap: sockets - pool.open };
+  return { ...resources, TCPSocketWrap: sockets - (await database.sessions()).length };
 }
 
 /** @param {number} bytes */

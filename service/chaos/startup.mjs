@@ -1,6 +1,6 @@
 /**
  * The time from the start of the process to the first response, and the memory it then holds:
- * `node service/chaos/startup.mjs [--times 5] [--host both] [--database both] [--write]`. The database exists already.
+ * `node service/chaos/startup.mjs [--times 5] [--host both] [--database all] [--write]`. The database exists already.
  */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -38,7 +38,7 @@ for (const kind of options.databases) {
   }
 }
 const head = ['', 'on an empty database', `first response, median of ${options.times}`, 'resident when idle'];
-report('startup', table(head, rows), violations, options.write);
+report(options.sectionOf('startup'), table(head, rows), violations, options.write);
 
 /**
  * @param {string} title

@@ -3,7 +3,7 @@ import { appendFileSync, chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { freePort, until } from '../chaos/support/program.mjs';
-import { postgresQuery } from '../chaos/support/database.mjs';
+import { postgresQuery } from '../chaos/support/databases/postgres.mjs';
 import { Balancer } from './balancer.mjs';
 import { ManagedCluster } from './managed-cluster.mjs';
 import { ManagedNode } from './managed-node.mjs';

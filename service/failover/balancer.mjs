@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { freePort, start, stop, until, withReplaced } from '../chaos/support/program.mjs';
+import { roleOf } from './role.mjs';
 
 const SHIPPED = resolve(import.meta.dirname, '../../deploy/haproxy-postgres.cfg');
 
@@ -46,6 +47,15 @@ export class Balancer {
     const program = await start('haproxy', ['-db', '-V', '-f', config], /./);
     await until('HAProxy', async () => existsSync(socket));
     return new Balancer(program, socket, port);
+  }
+
+  get url() {
+    return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
+  }
+
+  /** @param {{ name: string }} node */
+  async leadsTo({ name }) {
+    return (await this.statusOf(name)).startsWith('UP');
   }
 
   /**
@@ -113,4 +123,26 @@ export class Balancer {
     const row = rows.find((line) => line.startsWith(`postgres,${node},`))?.split(',') ?? [];
     return Object.fromEntries(names.map((name, column) => [name, row[column] ?? '']));
   }
+}
+
+/** No balancer: the service knows every node, and uses the first one that takes writes. */
+export class Addresses {
+  #nodes;
+
+  /** @param {readonly import('./managed-node.mjs').ManagedNode[]} nodes */
+  constructor(nodes) {
+    this.#nodes = nodes;
+  }
+
+  get url() {
+    const hosts = this.#nodes.map(({ ports }) => `127.0.0.1:${ports.postgres}`);
+    return `postgres://postgres@${hosts.join()}/postgres?target_session_attrs=read-write`;
+  }
+
+  /** @param {import('./managed-node.mjs').ManagedNode} node */
+  async leadsTo(node) {
+    return (await roleOf(node.url)) === 'primary';
+  }
+
+  close() {}
 }

@@ -2,7 +2,8 @@
  * Takes the primary of PostgreSQL away in several ways, while an Express and a Fastify instance get orders and users, and
  * then checks that everything acknowledged is stored: `node service/failover/failover.mjs [pair] [--only <part of a name>]
  * [--write]`. It exits with 1 when anything is lost. Instead of `pair`, a primary and a synchronous standby: `pgbouncer`,
- * `postgres-18`, `patroni`, `pg_auto_failover`, or `asynchronous`, the control, in which something is lost.
+ * `postgres-18`, `pg_auto_failover`, `patroni`, three nodes with three members of etcd, `patroni-haproxy`; and the controls, in which something is lost:
+ * `asynchronous`, `patroni-asynchronous`, and `patroni-etcd-v3` with Patroni 3.0.2.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

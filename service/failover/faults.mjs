@@ -1,6 +1,7 @@
 /**
  * @typedef {object} ClusterNode
  * @property {string} name
+ * @property {string} url past everything that is in front of it
  * @property {import('../chaos/support/database.mjs').Database['query']} query
  * @property {() => void} kill as when the machine loses its power: nothing is flushed, nothing is closed
  * @property {() => void} freeze as when the machine hangs: connections stay open, and nothing arrives on them
@@ -9,7 +10,7 @@
  */
 
 /**
- * @typedef {object} Cluster PostgreSQL with a standby, and HAProxy in front of it
+ * @typedef {object} Cluster PostgreSQL with a standby, and a way to the primary
  * @property {string} url where the service finds the primary
  * @property {ClusterNode} primary of the moment
  * @property {() => Promise<void>} failOver another node is the primary
@@ -19,8 +20,9 @@
  */
 
 /**
- * @template {Cluster} C
- * @typedef {(cluster: C, loads: readonly import('./load.mjs').Load[]) => Promise<string>} Fault returns what it can prove
+ * @template C
+ * @typedef {(cluster: C, loads: readonly import('./load.mjs').Load[], refute: (what: string) => void) => Promise<string>} Fault
+ *   returns what it can prove, and calls `refute` with what must never happen and did
  */
 
 /** On every cluster. @type {Record<string, Fault<Cluster>>} */

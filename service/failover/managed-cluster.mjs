@@ -1,34 +1,56 @@
 import { until } from '../chaos/support/program.mjs';
+import { roleOf } from './role.mjs';
 
-/** Nodes that a failover manager looks after. Which of them is the primary, HAProxy says. */
+/** A node may have to be copied, beside the load, on a busy machine. */
+const COPIED_WITHIN_MS = 90_000;
+
+/** @typedef {import('./managed-node.mjs').ManagedNode} ManagedNode */
+
+/**
+ * @typedef {object} Entrance how clients find the primary
+ * @property {string} url
+ * @property {(node: ManagedNode) => Promise<boolean>} leadsTo whether clients that connect now may get this node
+ * @property {() => unknown} close
+ */
+
+/**
+ * @typedef {object} Manager
+ * @property {() => Promise<boolean>} isSafe it would fail over if the primary was lost
+ * @property {() => unknown} close
+ */
+
+/**
+ * Nodes that a failover manager looks after. Which of them is the primary, the entrance says.
+ * @template {Manager} [M=Manager]
+ */
 export class ManagedCluster {
-  #nodes;
-  #balancer;
-  #manager;
+  nodes;
+  manager;
+  #entrance;
   primary;
 
   /**
-   * @param {readonly import('./managed-node.mjs').ManagedNode[]} nodes
-   * @param {import('./balancer.mjs').Balancer} balancer
-   * @param {{ isSafe: () => Promise<boolean>, close: () => unknown }} manager `isSafe`: it would fail over if the primary was lost
+   * @param {readonly ManagedNode[]} nodes
+   * @param {Entrance} entrance
+   * @param {M} manager
    */
-  constructor(nodes, balancer, manager) {
-    this.#nodes = nodes;
-    this.#balancer = balancer;
-    this.#manager = manager;
+  constructor(nodes, entrance, manager) {
+    this.nodes = nodes;
+    this.manager = manager;
+    this.#entrance = entrance;
     const [first] = nodes;
     if (!first) throw new Error('A cluster has nodes');
     this.primary = first;
   }
 
   get url() {
-    return `postgres://postgres@127.0.0.1:${this.#balancer.port}/postgres`;
+    return this.#entrance.url;
   }
 
   async failOver() {
     const old = this.primary;
-    await until('HAProxy to see another primary', async () => {
-      this.primary = (await this.#up()).find((node) => node !== old) ?? old;
+    await until('clients to find another primary', async () => {
+      this.primary = (await this.#open()).find((node) => node !== old) ?? old;
       return this.primary !== old;
     });
   }
@@ -36,48 +58,44 @@ export class ManagedCluster {
   /** @param {import('./faults.mjs').ClusterNode} old */
   async demote(old) {
     const thawed = performance.now();
-    const demoted = until(`${old.name} to be a standby`, () => isStandby(old));
-    const isDemoted = await demoted.then(
+    const isDemoted = await until(
+      `${old.name} to be a standby`,
+      async () => (await roleOf(old.url)) === 'standby',
+    ).then(
       () => true,
       () => false,
     );
     if (isDemoted)
       return `its manager made the old primary a standby after ${Math.round(performance.now() - thawed)} ms`;
     // What the clients of this primary wrote is now what counts.
-    const [up] = await this.#up();
-    if (up) this.primary = up;
-    return `the old primary never became a standby; HAProxy sends clients to ${up?.name}`;
+    const [open] = await this.#open();
+    if (open) this.primary = open;
+    return `the old primary never became a standby; clients find ${open?.name}`;
   }
 
   async repair() {
-    for (const node of this.#nodes) if (!node.runs) node.start();
-    await until('every node to replicate, and one to be synchronous', this.#manager.isSafe);
-    await this.#balancer.sees(this.primary.name);
-  }
-
-  /** The nodes that HAProxy sends clients to. */
-  async #up() {
-    const statuses = await Promise.all(this.#nodes.map(({ name }) => this.#balancer.statusOf(name)));
-    return this.#nodes.filter((_, index) => statuses[index]?.startsWith('UP'));
+    for (const node of this.nodes) if (!node.runs) node.start();
+    const safe = 'every node to replicate, and one to be synchronous';
+    await until(safe, () => this.manager.isSafe(), COPIED_WITHIN_MS);
+    await until('clients to find a primary', async () => {
+      const open = await this.#open();
+      this.primary = open[0] ?? this.primary;
+      return open.length === 1;
+    });
   }
 
   async close() {
-    await this.#balancer.close();
-    for (const node of this.#nodes) {
+    await this.#entrance.close();
+    for (const node of this.nodes) {
       node.thaw();
       node.kill();
     }
-    await this.#manager.close();
+    await this.manager.close();
   }
-}
 
-/** @param {import('./faults.mjs').ClusterNode} node */
-async function isStandby(node) {
-  try {
-    const [row] = await node.query('SELECT pg_is_in_recovery()::text AS recovery');
-    return row?.['recovery'] === 'true';
-  } catch {
-    // It restarts.
-    return false;
+  /** The nodes that clients find. */
+  async #open() {
+    const found = await Promise.all(this.nodes.map((node) => this.#entrance.leadsTo(node)));
+    return this.nodes.filter((_, index) => found[index]);
   }
 }

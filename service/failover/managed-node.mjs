@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { postgresQuery } from '../chaos/support/database.mjs';
-import { signalTree } from './processes.mjs';
+import { postgresQuery } from '../chaos/support/databases/postgres.mjs';
+import { postmasterIn, signalTree } from './processes.mjs';
 
 /**
  * @typedef {object} Ports
@@ -29,7 +29,8 @@ export class ManagedNode {
   constructor(name, ports, parent, programs, agentIn) {
     this.name = name;
     this.ports = ports;
-    this.query = postgresQuery(`postgres://postgres@127.0.0.1:${ports.postgres}/postgres`);
+    this.url = `postgres://postgres@127.0.0.1:${ports.postgres}/postgres`;
+    this.query = postgresQuery(this.url);
     this.#folder = join(parent, name);
     mkdirSync(this.#folder);
     const { uid, gid } = programs.as;
@@ -64,6 +65,16 @@ export class ManagedNode {
     signalTree(this.#roots, 'SIGCONT');
   }
 
+  /** PostgreSQL goes on without its agent. */
+  freezeAgent() {
+    this.#agent?.kill('SIGSTOP');
+  }
+
+  /** What the agent and PostgreSQL wrote. */
+  log() {
+    return readFileSync(join(this.#folder, 'log'), 'utf8');
+  }
+
   /** The agent stops PostgreSQL as `fast` does, and lets the others know. */
   async stop() {
     if (!this.runs || this.#agent === undefined) return;
@@ -74,11 +85,7 @@ export class ManagedNode {
 
   /** PostgreSQL is not always below its agent. */
   get #roots() {
-    const roots = this.runs ? [this.#agent?.pid ?? 0] : [];
-    try {
-      return [...roots, Number(readFileSync(join(this.#folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])];
-    } catch {
-      return roots;
-    }
+    const agent = this.runs ? this.#agent?.pid : undefined;
+    return [agent, postmasterIn(join(this.#folder, 'data'))].filter((pid) => pid !== undefined);
   }
 }

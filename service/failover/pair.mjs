@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { freePort, until } from '../chaos/support/program.mjs';
 import { Balancer } from './balancer.mjs';
 import { PostgresNode } from './postgres-node.mjs';
+import { roleOf } from './role.mjs';
 
 const SETTINGS = [
   'wal_level = replica',
@@ -62,7 +63,7 @@ export class Pair {
 
   /** Where the service finds the primary. */
   get url() {
-    return `postgres://postgres@127.0.0.1:${this.balancer.port}/postgres`;
+    return this.balancer.url;
   }
 
   /** The primary is fenced, and the standby takes its place. */
@@ -84,8 +85,7 @@ export class Pair {
   async demote(old) {
     const before = await this.balancer.connectionsTo(old.name);
     await pause(THAWED_MS);
-    const [row] = await old.query('SELECT pg_is_in_recovery()::text AS recovery');
-    if (row?.['recovery'] !== 'false') throw new Error('The thawed node is not a primary any more');
+    if ((await roleOf(old.url)) !== 'primary') throw new Error('The thawed node is not a primary any more');
     const reached = (await this.balancer.connectionsTo(old.name)) - before;
     if (reached > 0) throw new Error(`${reached} connections reached the fenced node`);
     await old.stop('immediate');
@@ -115,6 +115,6 @@ export class Pair {
 
   async close() {
     await this.balancer.close();
-    for (const node of [this.primary, this.standby]) node.drop();
+    for (const node of [this.primary, this.standby]) node.kill();
   }
 }

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, chownSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { postgresQuery } from '../chaos/support/database.mjs';
+import { postgresQuery } from '../chaos/support/databases/postgres.mjs';
 import { copyFiles } from './copy-files.mjs';
-import { signalTree } from './processes.mjs';
+import { postmasterIn, signalTree } from './processes.mjs';
 
 const run = promisify(execFile);
 
@@ -34,7 +34,7 @@ export class PostgresNode {
     const { uid, gid } = programs.as;
     if (uid !== undefined && gid !== undefined) chownSync(this.#folder, uid, gid);
     // Also when this program is interrupted.
-    process.once('exit', () => this.drop());
+    process.once('exit', () => this.kill());
   }
 
   /** @param {readonly string[]} settings lines of postgresql.conf */
@@ -73,29 +73,22 @@ export class PostgresNode {
 
   /** As when the machine loses its power: nothing is flushed, nothing is closed. */
   kill() {
-    signalTree([this.#pid], 'SIGKILL');
+    this.#signal('SIGKILL');
   }
 
   /** As when the machine hangs: connections stay open, and nothing arrives on them. */
   freeze() {
-    signalTree([this.#pid], 'SIGSTOP');
+    this.#signal('SIGSTOP');
   }
 
   thaw() {
-    signalTree([this.#pid], 'SIGCONT');
+    this.#signal('SIGCONT');
   }
 
-  get #pid() {
-    return Number(readFileSync(join(this.#data, 'postmaster.pid'), 'utf8').split('\n')[0]);
-  }
-
-  /** Kills it if it runs. */
-  drop() {
-    try {
-      this.kill();
-    } catch {
-      // It has no postmaster.pid: it was stopped.
-    }
+  /** @param {NodeJS.Signals} signal to nobody if the server does not run */
+  #signal(signal) {
+    const pid = postmasterIn(this.#data);
+    if (pid !== undefined) signalTree([pid], signal);
   }
 
   /** @param {string[]} command */

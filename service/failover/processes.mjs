@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 
 /**
  * Sends a signal to these processes and to everything that they started, parents first: a stopped parent starts nothing more.
@@ -12,6 +13,20 @@ export function signalTree(roots, signal) {
       signalled.add(pid);
       send(pid, signal);
     }
+  }
+}
+
+/**
+ * The process id of the server that runs in this data directory. A server that was killed leaves its file behind, and the id in it may be
+ * that of any other process by now.
+ * @param {string} data
+ */
+export function postmasterIn(data) {
+  try {
+    const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+    return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(data) ? pid : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -2,10 +2,12 @@ import { startPgBouncer } from '../chaos/support/pgbouncer.mjs';
 import { ensureInstalled, stop } from '../chaos/support/program.mjs';
 import { postgresBinaries, postgresUser } from '../chaos/support/postgres-programs.mjs';
 import { openAutoFailover } from './auto-failover.mjs';
+import { Addresses, Balancer } from './balancer.mjs';
 import { FAULTS } from './faults.mjs';
 import { PAIR_FAULTS } from './pair-faults.mjs';
 import { Pair } from './pair.mjs';
 import { openPatroni } from './patroni.mjs';
+import { PATRONI_BALANCER_FAULTS, PATRONI_FAULTS } from './patroni-faults.mjs';
 import { installPostgres18 } from './postgres-18.mjs';
 import { Trial } from './trial.mjs';
 
@@ -44,10 +46,18 @@ export const SETUPS = {
       await stop(pooler.program);
     }
   },
-  // Debian's Patroni 3.0.2: with etcd's v3 API a thawed primary can overwrite the leader key.
-  patroni: async (folder, ...rest) => run(await openPatroni(folder, withPatroni(), 'etcd'), FAULTS, {}, ...rest),
-  'patroni-etcd-v3': async (folder, ...rest) =>
-    run(await openPatroni(folder, withPatroni(), 'etcd3'), FAULTS, {}, ...rest),
+  patroni: patroni({}, PATRONI_FAULTS),
+  'patroni-haproxy': (folder, ...rest) => {
+    need('haproxy');
+    const enter = (/** @type {readonly import('./managed-node.mjs').ManagedNode[]} */ nodes) => {
+      const servers = nodes.map(({ name, ports }) => ({ name, ...ports }));
+      return Balancer.open(folder, servers, 'GET /primary');
+    };
+    return patroni({ enter }, PATRONI_BALANCER_FAULTS)(folder, ...rest);
+  },
+  // Debian 12 has Patroni 3.0.2, whose thawed primary can overwrite the leader key with etcd's v3 API.
+  'patroni-etcd-v3': patroni({ api: 'etcd3' }, PATRONI_FAULTS),
+  'patroni-asynchronous': patroni({ synchronous: false }, PATRONI_FAULTS),
   pg_auto_failover: async (folder, ...rest) => {
     need('haproxy');
     need('pg_autoctl', ['pg-auto-failover-cli', 'postgresql-15-auto-failover']);
@@ -63,11 +73,20 @@ function debian() {
   return { bin: postgresBinaries(), as: postgresUser() };
 }
 
-function withPatroni() {
-  need('haproxy');
-  need('etcd', ['etcd-server']);
-  need('patroni', ['patroni', 'python3-etcd']);
-  return debian();
+/**
+ * @param {Partial<import('./patroni.mjs').PatroniOptions>} options
+ * @param {Record<string, import('./faults.mjs').Fault<import('./patroni-faults.mjs').Cluster>>} faults
+ * @returns {Setup}
+ */
+function patroni(options, faults) {
+  return async (folder, ...rest) => {
+    need('etcd', ['etcd-server']);
+    need('patroni', ['patroni', 'python3-etcd']);
+    const enter = async (/** @type {readonly import('./managed-node.mjs').ManagedNode[]} */ nodes) =>
+      new Addresses(nodes);
+    const cluster = await openPatroni(folder, debian(), { api: 'etcd', synchronous: true, enter, ...options });
+    return run(cluster, faults, {}, ...rest);
+  };
 }
 
 /** @param {string} program @param {readonly string[]} [packages] */

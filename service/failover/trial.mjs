@@ -9,32 +9,42 @@ const HOSTS = /** @type {const} */ (['express', 'fastify']);
 
 /** So many acknowledged requests are repeated on each instance after each fault. */
 const REPLAYS = 50;
-const [LOST, TWICE] = ['acknowledged and missing', 'done more than once'];
+const [LOST, TWICE, REFUTED] = ['acknowledged and missing', 'done more than once', 'cluster'];
 
 /** @typedef {import('./faults.mjs').Cluster} Cluster */
+/** @typedef {import('../chaos/support/database.mjs').Stored} Stored */
 /** @typedef {import('../chaos/support/server.mjs').Server} Server */
+/** @typedef {{ host: import('../chaos/support/server.mjs').HostVariant, env: Record<string, string> }} Instance */
 
 /**
- * One Express and one Fastify instance on a cluster, under load; what their clients received, and what is stored.
- * @template {Cluster} C
+ * Instances of the service on a cluster, under load; what their clients received, and what is stored.
+ * @template C
  */
 export class Trial {
   /** Of the last comparison: what is lost stays lost. */
   findings = new Findings();
   /** @type {string[]} */
   #exits = [];
+  /** What clusters did, and must not do. @type {string[]} */
+  #refuted = [];
   #ledger = new Ledger(PRODUCTS);
   #cluster;
   #servers;
+  #database;
+  #clients;
   #stopping = false;
 
   /**
    * @param {C} cluster
    * @param {readonly Server[]} servers
+   * @param {() => Stored} database as it is stored at this moment, past everything that is in front of it
+   * @param {number} [clients] of each instance
    */
-  constructor(cluster, servers) {
+  constructor(cluster, servers, database, clients) {
     this.#cluster = cluster;
     this.#servers = servers;
+    this.#database = database;
+    this.#clients = clients;
     for (const { exited, errors } of servers) {
       void exited.then(({ code, signal }) => {
         if (!this.#stopping) this.#exits.push(`an instance exited with ${code ?? signal}: ${errors.join('\n')}`);
@@ -43,35 +53,47 @@ export class Trial {
   }
 
   /**
+   * One Express and one Fastify instance.
    * @template {Cluster} C
    * @param {C} cluster
    * @param {Record<string, string>} env of the service
    */
-  static async open(cluster, env) {
-    const servers = await Promise.all(
-      HOSTS.map((host) => startServer(host, { DATABASE_URL: cluster.url, LOG_LEVEL: 'info', ...env })),
-    );
-    const trial = new Trial(cluster, servers);
-    await setStock(trial.#database, STOCK);
+  static open(cluster, env) {
+    const instances = HOSTS.map((host) => ({ host, env: { DATABASE_URL: cluster.url, ...env } }));
+    return Trial.start(cluster, instances, () => cluster.primary);
+  }
+
+  /**
+   * @template C
+   * @param {C} cluster
+   * @param {readonly Instance[]} instances
+   * @param {() => Stored} database
+   * @param {number} [clients] of each instance
+   */
+  static async start(cluster, instances, database, clients) {
+    const servers = await Promise.all(instances.map(({ host, env }) => startServer(host, env)));
+    const trial = new Trial(cluster, servers, database, clients);
+    await setStock(database(), STOCK);
     return trial;
   }
 
   /**
    * @param {string} name
    * @param {import('./faults.mjs').Fault<C>} fault
-   * @returns {Promise<(string | number)[]>} what the clients saw: a row of `HEAD`
+   * @returns {Promise<(string | number)[]>} what the clients saw: a row
    */
   async suffer(name, fault) {
-    const loads = this.#servers.map(({ url }) => new Load(url, this.#ledger));
+    const loads = this.#servers.map(({ url }) => new Load(url, this.#ledger, this.#clients));
     await Promise.all(loads.map((load) => load.working()));
-    const proof = await fault(this.#cluster, loads);
+    const proof = await fault(this.#cluster, loads, (what) => this.#refuted.push(`${name}: ${what}`));
     await Promise.all(loads.map((load) => load.working()));
     await Promise.all(loads.map((load) => load.stop()));
     for (const { url } of this.#servers) await replay(url, this.#ledger, REPLAYS);
     const [before, outages] = [this.findings, loads.map(({ outage }) => outage)];
     this.findings = new Findings();
     for (const exit of this.#exits) this.findings.add('process', exit);
-    await compare(this.#database, this.#ledger, this.findings);
+    for (const what of this.#refuted) this.findings.add(REFUTED, what);
+    await compare(this.#database(), this.#ledger, this.findings);
     const more = (/** @type {string} */ kind) => this.findings.count(kind) - before.count(kind);
     return [
       name,
@@ -80,7 +102,7 @@ export class Trial {
       loads.reduce((sum, load) => sum + load.count('201'), 0),
       more(LOST),
       more(TWICE),
-      KINDS.filter((kind) => kind !== LOST && kind !== TWICE).reduce((sum, kind) => sum + more(kind), 0),
+      [...KINDS, REFUTED].filter((kind) => kind !== LOST && kind !== TWICE).reduce((sum, kind) => sum + more(kind), 0),
       proof,
     ];
   }
@@ -92,24 +114,23 @@ export class Trial {
       if (code !== 0) this.findings.add('process', `after SIGTERM an instance exited with ${code ?? signal}`);
     }
   }
-
-  /** @returns {import('../chaos/support/database.mjs').Database} on the primary of the moment, without the balancer */
-  get #database() {
-    const { query } = this.#cluster.primary;
-    return { kind: 'postgres', env: {}, query, drop: async () => undefined };
-  }
 }
 
-export const HEAD = [
-  'what happened',
-  ...HOSTS.map((host) => `${host}: ms without orders`),
-  'responses meanwhile',
-  'acknowledged',
-  'lost',
-  'stored twice',
-  'other violations',
-  'notes',
-];
+/** Of the rows of `suffer()`. @param {readonly string[]} instances their names */
+export function headOf(instances) {
+  return [
+    'what happened',
+    ...instances.map((name) => `${name}: ms without orders`),
+    'responses meanwhile',
+    'acknowledged',
+    'lost',
+    'stored twice',
+    'other violations',
+    'notes',
+  ];
+}
+
+export const HEAD = headOf(HOSTS);
 
 /** @param {readonly import('./load.mjs').Outage[]} outages */
 function seen(outages) {

@@ -21,7 +21,7 @@ export const KINDS = [
 
 /**
  * Compares everything that is stored with the responses in the ledger; returns the orders.
- * @param {import('./database.mjs').Database} database
+ * @param {import('./database.mjs').Stored} database
  * @param {import('./ledger.mjs').Ledger} ledger
  * @param {import('./stored.mjs').Findings} findings
  */

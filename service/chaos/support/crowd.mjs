@@ -21,10 +21,11 @@ const AGAIN_AFTER_MS = 20;
  * @param {() => Promise<string>} url
  * @param {Notes} ledger
  * @param {AbortSignal} over
+ * @param {number} [clients]
  */
-export async function crowd(url, ledger, over) {
+export async function crowd(url, ledger, over, clients = CLIENTS) {
   await Promise.all(
-    Array.from({ length: CLIENTS }, async () => {
+    Array.from({ length: clients }, async () => {
       const client = new Client(url);
       while (!over.aborted) await insist(client, ledger);
       client.close();

@@ -1,4 +1,4 @@
-/** @typedef {import('./database.mjs').Database} Database */
+/** @typedef {import('./database.mjs').Stored} Stored */
 /** @typedef {import('./ledger.mjs').Ledger} Ledger */
 /** @typedef {import('./ledger.mjs').Work} Work */
 /** @typedef {import('./stored.mjs').Findings} Findings */
@@ -6,7 +6,7 @@
 
 /**
  * Compares the responses that clients received with what is stored.
- * @param {Database} database
+ * @param {Stored} database
  * @param {StoredOrder[]} orders
  * @param {Ledger} ledger
  * @param {Findings} findings
@@ -14,7 +14,7 @@
 export async function checkGuarantees(database, orders, ledger, findings) {
   for (const violation of ledger.violations) findings.add('responses', violation);
   const users = await database.query('SELECT id, name, email FROM users');
-  const keys = await database.query('SELECT key, status, body FROM idempotency_keys');
+  const keys = await database.query('SELECT idempotency_keys.key, status, body FROM idempotency_keys');
 
   /** @type {Map<string, { stored: string, requestId: string | undefined }[]>} by mark, what is stored in the form of its response */
   const done = new Map([...ledger.works.keys()].map((mark) => [mark, []]));

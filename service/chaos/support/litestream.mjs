@@ -38,11 +38,6 @@ export class Litestream {
     return this.#child?.pid ?? 0;
   }
 
-  /** How often it had to begin with a new copy of the whole database, because it had missed a part of the log. */
-  get generations() {
-    return this.#log.match(/new generation/g)?.length ?? 0;
-  }
-
   /** Resolves when it has a first copy of the whole database. */
   async start() {
     ensureInstalled();

@@ -8,15 +8,7 @@ import { freePort } from './program.mjs';
 
 const run = promisify(execFile);
 
-/**
- * @typedef {object} Cluster a separate PostgreSQL, so that crashing it affects nobody else
- * @property {number} port
- * @property {string} url of its one database
- * @property {(how: 'fast' | 'immediate') => Promise<void>} restart `immediate` is a crash of the database
- * @property {() => void} drop
- */
-
-/** @returns {Promise<Cluster>} */
+/** A separate PostgreSQL, so that crashing it affects nobody else. */
 export async function startCluster() {
   const bin = postgresBinaries();
   const as = postgresUser();
@@ -42,7 +34,7 @@ export async function startCluster() {
   return {
     port,
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    restart: async (how) => void (await control('restart', '-m', how)),
+    restart: async (/** @type {'fast' | 'immediate'} */ how) => void (await control('restart', '-m', how)),
     drop,
   };
 }

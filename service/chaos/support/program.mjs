@@ -1,11 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 /** @typedef {{ child: ChildProcess, output: () => string, exited: Promise<number | null> }} Program */
 
+/** Debian asks it before it starts a service. */
+const START_POLICY = '/usr/sbin/policy-rc.d';
 /** Long enough for busy machines. */
 const TIMEOUT_MS = 30_000;
 
@@ -64,8 +67,22 @@ export function ensureInstalled(name, packages = [name]) {
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) return false;
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   execFileSync('apt-get', ['update', '-qq'], { env, stdio: ['ignore', 'ignore', 'inherit'] });
-  execFileSync('apt-get', ['install', '-qqy', ...packages], { env, stdio: 'ignore' });
+  withoutServices(() => execFileSync('apt-get', ['install', '-qqy', ...packages], { env, stdio: 'ignore' }));
   return isInstalled(name);
+}
+
+/**
+ * Debian starts the servers that it installs, unless this file refuses: each program here starts its own, with its own settings.
+ * @param {() => void} install
+ */
+function withoutServices(install) {
+  const isOurs = !existsSync(START_POLICY);
+  if (isOurs) writeFileSync(START_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    install();
+  } finally {
+    if (isOurs) rmSync(START_POLICY);
+  }
 }
 
 /** @param {string} name */
@@ -113,9 +130,10 @@ export async function freePort() {
 /**
  * @param {string} what
  * @param {() => Promise<boolean>} holds
+ * @param {number} [withinMs]
  */
-export async function until(what, holds) {
-  const deadline = Date.now() + TIMEOUT_MS;
+export async function until(what, holds, withinMs = TIMEOUT_MS) {
+  const deadline = Date.now() + withinMs;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`timed out waiting for ${what}`);
     await pause(50);

@@ -1,7 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { postgresQuery, sqliteQuery } from './database.mjs';
+import { postgresQuery } from './databases/postgres.mjs';
+import { sqliteQuery } from './databases/sqlite.mjs';
 import { Litestream } from './litestream.mjs';
 import { fromArchive, owned, PostgresNode } from './postgres-node.mjs';
 
@@ -34,11 +35,6 @@ export class ProtectedSqlite {
     this.env = { ...env, DATA_DIR: folder };
     this.query = sqliteQuery(join(folder, 'ambit.db'));
     this.#litestream = litestream ? new Litestream(join(folder, 'ambit.db'), join(copies, 'replica')) : undefined;
-  }
-
-  /** How often Litestream began again. */
-  get generations() {
-    return this.#litestream?.generations;
   }
 
   async protect() {

@@ -1,3 +1,4 @@
+import { ProtectedMariadb } from './protected-mariadb.mjs';
 import { ProtectedPostgres, ProtectedSqlite } from './protected.mjs';
 
 /** @typedef {'kill' | 'power' | 'disk'} Failure */
@@ -10,33 +11,45 @@ import { ProtectedPostgres, ProtectedSqlite } from './protected.mjs';
  * @property {readonly Failure[]} keeps the failures that lose nothing acknowledged
  * @property {boolean} [mayBreak] the database may not even start again
  * @property {boolean} [pointInTime] it can be restored to any time
- * @property {(disk: string, copies: string) => ProtectedSqlite | Promise<ProtectedPostgres>} open
+ * @property {(disk: string, copies: string) => import('./protected.mjs').ProtectedDatabase | Promise<import('./protected.mjs').ProtectedDatabase>} open
  */
 
 const NORMAL = { NODE_OPTIONS: `--import=${new URL('synchronous-normal.mjs', import.meta.url).href}` };
 
 /**
- * @param {string} name
- * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak' | 'pointInTime'>} rules
- * @param {ConstructorParameters<typeof ProtectedSqlite>[2]} [options]
- * @returns {Protection}
+ * @template Options
+ * @param {import('./database.mjs').DatabaseKind} database
+ * @param {string} title
+ * @param {(disk: string, copies: string, options?: Options) => ReturnType<Protection['open']>} open
  */
-function sqlite(name, rules, options) {
-  const open = (/** @type {string} */ disk, /** @type {string} */ copies) => new ProtectedSqlite(disk, copies, options);
-  return { name: `SQLite, ${name}`, database: 'sqlite', ...rules, open };
+function protectionsOf(database, title, open) {
+  /**
+   * @param {string} name
+   * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak' | 'pointInTime'>} rules
+   * @param {Options} [options]
+   * @returns {Protection}
+   */
+  return (name, rules, options) => ({
+    name: `${title}, ${name}`,
+    database,
+    ...rules,
+    open: (disk, copies) => open(disk, copies, options),
+  });
 }
 
-/**
- * @param {string} name
- * @param {Pick<Protection, 'tried' | 'keeps' | 'mayBreak' | 'pointInTime'>} rules
- * @param {Parameters<typeof ProtectedPostgres.open>[2]} [options]
- * @returns {Protection}
- */
-function postgres(name, rules, options) {
-  const open = (/** @type {string} */ disk, /** @type {string} */ copies) =>
-    ProtectedPostgres.open(disk, copies, options);
-  return { name: `PostgreSQL, ${name}`, database: 'postgres', ...rules, open };
-}
+const sqlite = protectionsOf(
+  'sqlite',
+  'SQLite',
+  (/** @type {ConstructorParameters<typeof ProtectedSqlite>} */ ...args) => new ProtectedSqlite(...args),
+);
+const postgres = protectionsOf(
+  'postgres',
+  'PostgreSQL',
+  (/** @type {Parameters<typeof ProtectedPostgres.open>} */ ...args) => ProtectedPostgres.open(...args),
+);
+const mariadb = protectionsOf('mariadb', 'MariaDB', (/** @type {Parameters<typeof ProtectedMariadb.open>} */ ...args) =>
+  ProtectedMariadb.open(...args),
+);
 
 /** @type {readonly Protection[]} */
 export const PROTECTIONS = [
@@ -66,4 +79,23 @@ export const PROTECTIONS = [
     { copy: 'standby', settings: { synchronous_standby_names: '*', synchronous_commit: 'local' } },
   ),
   postgres('archive, `archive_timeout = 1s`', { tried: ['disk'], keeps: [], pointInTime: true }, { copy: 'archive' }),
+  mariadb('as installed', { tried: ['kill', 'power'], keeps: ['kill', 'power'] }),
+  mariadb(
+    '`innodb_flush_log_at_trx_commit = 2`',
+    { tried: ['kill', 'power'], keeps: ['kill'] },
+    { settings: { 'innodb-flush-log-at-trx-commit': '2' } },
+  ),
+  mariadb(
+    '`innodb_flush_log_at_trx_commit = 0`',
+    { tried: ['kill', 'power'], keeps: [] },
+    { settings: { 'innodb-flush-log-at-trx-commit': '0' } },
+  ),
+  mariadb('`log_bin`', { tried: ['kill', 'power'], keeps: ['kill'] }, { settings: { 'log-bin': 'log' } }),
+  mariadb(
+    '`log_bin`, `sync_binlog = 1`',
+    { tried: ['kill', 'power'], keeps: ['kill', 'power'] },
+    { settings: { 'log-bin': 'log', 'sync-binlog': '1' } },
+  ),
+  mariadb('asynchronous replica', { tried: ['disk'], keeps: [] }, { replica: 'asynchronous' }),
+  mariadb('semi-synchronous replica', { tried: ['disk'], keeps: ['disk'] }, { replica: 'semi-synchronous' }),
 ];

@@ -57,6 +57,7 @@ function replaceSection(page, section, text) {
 }
 
 function command() {
-  const options = process.argv.slice(2).filter((argument) => argument !== '--write');
+  const given = process.argv.slice(2).filter((argument) => argument !== '--write');
+  const options = given.map((argument) => (argument.includes(' ') ? `'${argument}'` : argument));
   return ['node', relative(ROOT, process.argv[1] ?? ''), ...options].join(' ');
 }

@@ -8,16 +8,14 @@ import { checkStock, Findings, readOrders } from './stored.mjs';
 /**
  * Checks that a database after a failure is whole and that the service goes on with it. Returns the orders it lacks.
  * @param {import('./protected.mjs').ProtectedDatabase} restored
- * @param {import('./database.mjs').DatabaseKind} kind
  * @param {import('./server.mjs').HostVariant} host
  * @param {readonly Acknowledged[]} acknowledged
  * @param {ReadonlyMap<string, number>} stock the levels before the first order
  */
-export async function checkRestored(restored, kind, host, acknowledged, stock) {
+export async function checkRestored(restored, host, acknowledged, stock) {
   const findings = new Findings();
-  const database = { kind, env: {}, query: restored.query, drop: async () => {} };
-  const orders = await readOrders(database, findings);
-  await checkStock(database, stock, findings);
+  const orders = await readOrders(restored, findings);
+  await checkStock(restored, stock, findings);
   if (findings.total > 0) throw new Error(findings.reported.join('\n'));
 
   const stored = new Set(orders.flatMap(({ items }) => items.map(({ productId }) => productId)));

@@ -1,4 +1,4 @@
-/** @typedef {import('./database.mjs').Database} Database */
+/** @typedef {import('./database.mjs').Stored} Stored */
 /** @typedef {import('./database.mjs').Row} Row */
 /** @typedef {import('./ledger.mjs').Item} Item */
 /** @typedef {{ id: string, requestId: string, createdAt: string, items: Item[] }} StoredOrder */
@@ -35,7 +35,7 @@ export class Findings {
 
 /**
  * Sets the initial stock levels directly in the database.
- * @param {Database} database
+ * @param {Stored} database
  * @param {ReadonlyMap<string, number>} levels
  */
 export async function setStock(database, levels) {
@@ -47,7 +47,7 @@ export async function setStock(database, levels) {
 
 /**
  * Reads all orders, and finds incomplete ones: without items, with gaps, or with other reservations than items.
- * @param {Database} database
+ * @param {Stored} database
  * @param {Findings} findings
  * @returns {Promise<StoredOrder[]>}
  */
@@ -83,7 +83,7 @@ export async function readOrders(database, findings) {
 
 /**
  * Checks that reserved plus remaining stock is the initial stock.
- * @param {Database} database
+ * @param {Stored} database
  * @param {ReadonlyMap<string, number>} start
  * @param {Findings} findings
  */

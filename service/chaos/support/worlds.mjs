@@ -1,54 +1,88 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startProxy } from '../proxy.mjs';
-import { createDatabase, postgresQuery } from './database.mjs';
+import { MariadbConversation, PostgresConversation, startProxy } from '../proxy.mjs';
+import { createDatabase } from './database.mjs';
+import { mariadbAt } from './databases/mariadb.mjs';
+import { postgresAt } from './databases/postgres.mjs';
+import { MariadbNode } from './mariadb-node.mjs';
 import { startCluster } from './postgres-cluster.mjs';
 
 const CUT_COMMITS = 0.05;
 /** A user without a key is stored by one statement, which commits itself. */
 const COMMITTING = /^(?:commit$|insert into users\b)/i;
 const KILL_SESSIONS_EVERY_MS = 250;
+const KILLED = 0.33;
 
 /**
- * @typedef {object} World a database, and the failures that can be caused in it
- * @property {import('./database.mjs').Database} database
- * @property {Record<string, string>} env the environment that makes the service use it
+ * @typedef {object} Harm
  * @property {(ms: number, over: AbortSignal) => Promise<Record<string, number>>} harm returns what was done, and how often
- * @property {() => Promise<void>} drop
+ *
+ * @typedef {import('./database.mjs').Database & Harm} World a database, and the failures that can be caused in it
+ *
+ * @typedef {object} OwnServer a separate one with one database, so that crashing it affects nobody else
+ * @property {number} port
+ * @property {string} url of its database
+ * @property {(how: 'fast' | 'immediate') => Promise<void>} restart `immediate` is a crash of the server
+ * @property {() => Promise<void> | void} drop
  */
 
+/** @type {Readonly<Record<import('./database.mjs').DatabaseKind, () => Promise<World>>>} */
+const CREATE = {
+  postgres: async () => worldOfServer(await startCluster(), postgresAt, PostgresConversation),
+  mariadb: async () => worldOfServer(await ownMariadb(), mariadbAt, MariadbConversation),
+  // It has no server that could fail by itself.
+  sqlite: async () => ({ ...(await createDatabase('sqlite')), harm: async () => ({}) }),
+};
+
+/** @param {import('./database.mjs').DatabaseKind} kind */
+export function createWorld(kind) {
+  return CREATE[kind]();
+}
+
+/** @returns {Promise<OwnServer>} */
+async function ownMariadb() {
+  const folder = mkdtempSync(join(tmpdir(), 'chaos-mariadb-'));
+  const node = await MariadbNode.create(folder);
+  await node.admin('CREATE DATABASE chaos');
+  return {
+    port: node.port,
+    url: node.url,
+    restart: async (how) => {
+      await node.stop(how === 'fast' ? 'SIGTERM' : 'SIGKILL');
+      await node.start();
+    },
+    drop: async () => {
+      await node.stop('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 /**
- * @param {import('./database.mjs').DatabaseKind} kind
+ * @param {OwnServer} server
+ * @param {(url: string) => import('./database.mjs').Place} placeAt
+ * @param {new () => import('../proxy.mjs').Conversation} Protocol
  * @returns {Promise<World>}
  */
-export function worldOf(kind) {
-  return kind === 'postgres' ? postgresWorld() : sqliteWorld();
-}
-
-/** @returns {Promise<World>} */
-async function sqliteWorld() {
-  const database = await createDatabase('sqlite');
-  return { database, env: database.env, harm: async () => ({}), drop: () => database.drop() };
-}
-
-/** @returns {Promise<World>} */
-async function postgresWorld() {
-  const cluster = await startCluster();
-  const query = postgresQuery(cluster.url);
+async function worldOfServer(server, placeAt, Protocol) {
+  const place = placeAt(server.url);
   let calm = true;
   const decide = () => {
     if (calm || Math.random() >= 2 * CUT_COMMITS) return 'pass';
     return Math.random() < 0.5 ? 'before' : 'after';
   };
-  const proxy = await startProxy(cluster, decide, COMMITTING);
-  const throughProxy = new URL(cluster.url);
+  const proxy = await startProxy(server, decide, COMMITTING, Protocol);
+  const throughProxy = new URL(server.url);
   throughProxy.port = String(proxy.port);
 
   return {
-    database: { kind: 'postgres', env: {}, query, drop: async () => cluster.drop() },
+    ...place,
     env: { DATABASE_URL: throughProxy.href },
     harm: async (ms, over) => {
       calm = false;
-      const [killed, restarted] = await Promise.all([killSessions(query, over), restartTwice(cluster, ms, over)]);
+      const [killed, restarted] = await Promise.all([killUntil(over, place), restartTwice(server, ms, over)]);
       calm = true;
       const { before, after } = proxy.commits;
       return {
@@ -60,44 +94,38 @@ async function postgresWorld() {
     },
     drop: async () => {
       await proxy.close();
-      cluster.drop();
+      await server.drop();
     },
   };
 }
 
 /**
- * A third of the service's sessions at a time.
- * @param {import('./database.mjs').Database['query']} query
  * @param {AbortSignal} over
+ * @param {import('./database.mjs').Place} place
  */
-async function killSessions(query, over) {
+async function killUntil(over, { sessions }) {
   let killed = 0;
   while (!over.aborted) {
     await pause(KILL_SESSIONS_EVERY_MS);
-    try {
-      const rows = await query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE application_name = 'ambit-service' AND random() < 0.33`,
-      );
-      killed += rows.length;
-    } catch {
-      // It is being restarted.
-    }
+    // The server is being restarted, or the session was closed meanwhile.
+    const chosen = (await sessions().catch(() => [])).filter(() => Math.random() < KILLED);
+    const ends = await Promise.allSettled(chosen.map(({ kill }) => kill()));
+    killed += ends.filter(({ status }) => status === 'fulfilled').length;
   }
   return killed;
 }
 
 /**
- * @param {import('./postgres-cluster.mjs').Cluster} cluster
+ * @param {OwnServer} server
  * @param {number} ms
  * @param {AbortSignal} over
  */
-async function restartTwice(cluster, ms, over) {
+async function restartTwice(server, ms, over) {
   let restarted = 0;
   for (const how of /** @type {const} */ (['fast', 'immediate'])) {
     await pause(ms / 3);
     if (over.aborted) break;
-    await cluster.restart(how);
+    await server.restart(how);
     restarted++;
   }
   return restarted;
