@@ -1,52 +1,83 @@
-import { readConfig } from '../../service/dist/index.js';
-import { migrate } from '../../service/dist/database/migrate.js';
-import { dialectOf } from '../../service/dist/database/dialect.js';
-import { createPool } from '../../service/dist/database/pool.js';
-import { createPostgresDatabase, MAIN, run } from '../shared/postgres.mjs';
-import { groups, PRIMARY_KEYS_OF_UNORDERED } from './rows.mjs';
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { readConfig, startService } from '../../service/dist/index.js';
+import { ENGINES } from './engines/engines.mjs';
+import { GROUPS, insertsOf } from './rows.mjs';
 
-export const nameOf = (orders) => `growth_${orders}`;
+/** How many orders the databases have. The other tables are in proportion. */
+export const SIZES = [10_000, 100_000, 1_000_000, 10_000_000];
+/** What is flat has grown by no more than this factor. */
+export const FLAT = 1.5;
+export const DEFAULT_FOLDER = process.env.GROWTH_DATA ?? join(tmpdir(), 'ambit-growth');
 
-export function urlOf(orders) {
-  const url = new URL(MAIN);
-  url.pathname = nameOf(orders);
-  return url.href;
-}
+/** Filled again before each run, which would otherwise find what the runs before have stored. */
+const SMALL_ORDERS = 100_000;
+/** The service deletes keys that are older than a day. */
+const KEYS_FRESH_MS = 8 * 3_600_000;
 
-/** An empty database with the tables of the service. COMMIT does not wait for the disk, whose speed varies most. */
-export async function create(orders) {
-  await createPostgresDatabase(nameOf(orders));
-  await run(MAIN, `ALTER DATABASE ${nameOf(orders)} SET synchronous_commit = off`);
-  const { database } = readConfig({ DATABASE_URL: urlOf(orders) });
-  const pool = createPool(database);
-  try {
-    await migrate(pool, dialectOf(database));
-  } finally {
-    await pool.close();
+/** `twin` is a second database of the same size. */
+export const nameOf = (orders, twin = false) => `growth_${orders}${twin ? '_twin' : ''}`;
+
+/** The databases of one engine, which stay in the folder: prepared once, and started again for each run. */
+export class Databases {
+  #dialect;
+  #folder;
+
+  /** @param {keyof typeof ENGINES} dialect @param {import('./engines/engines.mjs').Engine} engine @param {string} folder */
+  constructor(dialect, engine, folder) {
+    this.#dialect = dialect;
+    this.#folder = folder;
+    this.engine = engine;
   }
-  await run(urlOf(orders), 'CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
-}
 
-export const drop = (orders) => run(MAIN, `DROP DATABASE IF EXISTS ${nameOf(orders)} WITH (FORCE)`);
+  static async open(dialect, parent = DEFAULT_FOLDER) {
+    const folder = resolve(parent, dialect);
+    mkdirSync(folder, { recursive: true });
+    return new Databases(dialect, await ENGINES[dialect].start(folder), folder);
+  }
 
-/** Fills the tables of a group from the start. Tables that are created or emptied in the same transaction need no log. */
-export async function fill(orders, group) {
-  const tables = groups[group];
-  const names = Object.keys(tables);
-  const statements = Object.entries(tables).map(([table, rows]) => {
-    const insert = `INSERT INTO ${table} ${rows(orders)}`;
-    const key = PRIMARY_KEYS_OF_UNORDERED[table];
-    if (!key) return insert;
-    return `ALTER TABLE ${table} DROP CONSTRAINT ${table}_pkey; ${insert}; ALTER TABLE ${table} ADD PRIMARY KEY (${key})`;
-  });
-  await run(
-    urlOf(orders),
-    `BEGIN;
-     SET LOCAL session_replication_role = replica;
-     SET LOCAL maintenance_work_mem = '1GB';
-     TRUNCATE ${names.join(', ')};
-     ${statements.join(';\n')};
-     COMMIT`,
-  );
-  for (const name of names) await run(urlOf(orders), `VACUUM (ANALYZE) ${name}`);
+  /**
+   * Makes sure that a database is as it was when it was first filled, or in a large one, nearly so.
+   *
+   * @param {string} name
+   * @param {number} orders
+   * @param {(what: string) => void} [report] called when tables were filled
+   */
+  async prepare(name, orders, report = () => {}) {
+    if (orders <= SMALL_ORDERS || !existsSync(this.#markOf(name, ['users']))) {
+      for (const tables of GROUPS) rmSync(this.#markOf(name, tables), { force: true });
+      await this.engine.create(name);
+    }
+    const missing = GROUPS.filter((tables) => !this.#isFilled(name, tables));
+    if (missing.length > 0) await this.#migrate(name);
+    const inserts = insertsOf(this.#dialect, orders);
+    for (const tables of missing) {
+      const start = performance.now();
+      await this.engine.fill(name, Object.fromEntries(tables.map((table) => [table, inserts[table]])));
+      writeFileSync(this.#markOf(name, tables), '');
+      report(`${name}: ${tables.join(' and ')} filled in ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    }
+    await this.engine.warm(name);
+  }
+
+  stop() {
+    return this.engine.stop();
+  }
+
+  #markOf(name, tables) {
+    return join(this.#folder, `${name}.${tables.join('.')}.filled`);
+  }
+
+  #isFilled(name, tables) {
+    const mark = statSync(this.#markOf(name, tables), { throwIfNoEntry: false });
+    return mark !== undefined && (tables[0] !== 'idempotency_keys' || Date.now() - mark.mtimeMs < KEYS_FRESH_MS);
+  }
+
+  /** The service creates its tables when it starts. */
+  async #migrate(name) {
+    const environment = { ...process.env, ...this.engine.environmentOf(name), PORT: '0', LOG_LEVEL: 'silent' };
+    const service = await startService(readConfig(environment));
+    await service.stop();
+  }
 }

@@ -1,92 +1,78 @@
 /**
- * The service on databases of different sizes, one after the other in each round: `node bench/growth/measure.mjs
- * [--sizes 10000,100000,1000000,10000000] [--host fastify,express] [--work order,order-hot,...] [--rounds 1] [--seconds 1]
- * [--connections 4] [--disk] [--file growth.tsv]`. It appends a line for each turn to the file, which report.mjs reads. The databases
- * are made by fill.mjs, in a PostgreSQL whose shared_preload_libraries has pg_stat_statements.
+ * The service on databases of different sizes: `node bench/growth/measure.mjs --database postgres [--sizes 10000,100000,1000000,10000000]
+ * [--work order,order-hot,...] [--host fastify] [--generations 3] [--passes 4] [--seconds 0.5] [--connections 1] [--data <folder>]`.
+ * It starts the server over the databases of prepare.mjs, fills the small ones again, and appends a line for each turn to a file in the
+ * folder, which report.mjs reads.
+ *
+ * A connection sends its next request when it has its response, and there is one: nothing waits in a queue, so a latency is what the
+ * request takes. All services are in one process, and each work is done on all sizes within a few seconds, forth and back, so that
+ * they share what V8 has compiled, and other programs of the machine disturb all of them. A second database of the smallest size shows
+ * what differs for no reason.
  */
-import { appendFileSync, existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { openLoad, percentile } from '../shared/load.mjs';
 import { pick } from '../shared/pick.mjs';
 import { progress } from '../shared/progress.mjs';
-import { COLUMNS, DEFAULT_FILE } from './measures.mjs';
-import { SIZES } from './sizes.mjs';
-import { HOSTS, startTarget } from './target.mjs';
+import { DEFAULT_FOLDER, Databases, nameOf, SIZES } from './databases.mjs';
+import { ENGINES } from './engines/engines.mjs';
+import { appendMeasure, fileOf } from './measures.mjs';
+import { startTargets } from './targets.mjs';
 import { works } from './works.mjs';
 
 const { values: options } = parseArgs({
   options: {
+    database: { type: 'string' },
     sizes: { type: 'string', default: SIZES.join(',') },
-    host: { type: 'string' },
     work: { type: 'string' },
-    rounds: { type: 'string', default: '1' },
-    seconds: { type: 'string', default: '1' },
-    connections: { type: 'string', default: '4' },
-    disk: { type: 'boolean', default: false },
-    file: { type: 'string', default: DEFAULT_FILE },
+    host: { type: 'string', default: 'fastify' },
+    generations: { type: 'string', default: '3' },
+    passes: { type: 'string', default: '4' },
+    seconds: { type: 'string', default: '0.5' },
+    connections: { type: 'string', default: '1' },
+    data: { type: 'string', default: DEFAULT_FOLDER },
   },
 });
-const sizes = options.sizes.split(',').map(Number);
-const connections = Number(options.connections);
 const ms = 1000 * Number(options.seconds);
-/** What comes before a turn and does not count. */
-const WAKING_MS = 250;
+const connections = Number(options.connections);
+const sizes = options.sizes.split(',').map((text) => ({ name: nameOf(text), orders: Number(text), label: text }));
+const { orders: smallest } = sizes[0];
+sizes.push({ name: nameOf(smallest, true), orders: smallest, label: `${smallest} again` });
+const names = pick(options.work, Object.keys(works));
 
-const targets = [];
-try {
-  if (!existsSync(options.file)) appendFileSync(options.file, `${COLUMNS.join('\t')}\n`);
-  for (const host of pick(options.host, Object.keys(HOSTS)))
-    for (const orders of sizes) targets.push(await startTarget(host, orders, { onDisk: options.disk }));
-  const inTurn = async (round, measure) => {
-    const first = round % targets.length;
-    for (const work of pick(options.work, Object.keys(works)))
-      for (const target of [...targets.slice(first), ...targets.slice(0, first)]) {
-        progress(`${works[work].title}, ${target.host}, ${target.orders.toLocaleString('en')} orders`);
-        await measure(target, work);
-      }
-  };
-  // V8 compiles what is requested first: that does not count either.
-  await inTurn(0, ({ port, ...target }, work) => load(port, works[work].requests(target), ms / 2));
-  for (let round = 0; round < Number(options.rounds); round++) {
-    const at = Date.now();
-    await inTurn(round, async (target, work) => {
-      const { host, orders } = target;
-      const measures = { at, work, host, orders, connections, ...(await turn(target, work)) };
-      appendFileSync(options.file, `${COLUMNS.map((name) => measures[name]).join('\t')}\n`);
-    });
+for (const dialect of pick(options.database, Object.keys(ENGINES))) {
+  const databases = await Databases.open(dialect, options.data);
+  try {
+    for (const { name, orders } of sizes) await databases.prepare(name, orders, progress);
+    for (let generation = 0; generation < Number(options.generations); generation++)
+      await measure(databases.engine, fileOf(options.data, dialect, options.host, connections));
+  } finally {
+    progress('');
+    await databases.stop();
   }
-} finally {
-  progress('');
-  for (const { stop } of targets) await stop();
 }
 
-/** Milliseconds of each request, the shortest first, and how many there were in a second. */
-async function load(port, { next }, duration) {
-  const clients = await openLoad(port, { connections, requestOf: next });
-  const start = performance.now();
-  const latencies = await clients.sendFor(duration);
-  const rate = latencies.length / ((performance.now() - start) / 1000);
-  clients.close();
-  return { latencies: latencies.toSorted((a, b) => a - b), rate };
-}
-
-/** Sends these requests, one after the other. */
-async function sendOnce(port, requests) {
-  const left = [...requests];
-  const client = await openLoad(port, { connections: 1, requestOf: () => left.shift() });
-  await client.send(left.length);
-  client.close();
-}
-
-async function turn(target, name) {
-  const work = works[name].requests(target);
-  if (work.first) await sendOnce(target.port, work.first);
-  await load(target.port, work, WAKING_MS);
-  const before = await target.used();
-  const { latencies, rate } = await load(target.port, work, ms);
-  const after = await target.used();
-  const count = latencies.length;
-  const perRequest = Object.fromEntries(Object.keys(after).map((each) => [each, (after[each] - before[each]) / count]));
-  const [p50, p95, p99] = [0.5, 0.95, 0.99].map((part) => percentile(latencies, part));
-  return { count, rate, p50, p95, p99, ...perRequest };
+/** A process is one throw of dice: what is inlined, where things lie. */
+async function measure(engine, file) {
+  const at = Date.now();
+  const { targets, stop } = await startTargets(engine, options.host, sizes);
+  try {
+    const begun = {};
+    for (const work of names) begun[work] = await Promise.all(targets.map((target) => target.begin(work)));
+    const inTurn = async (pass, duration, keep) => {
+      const order = targets.map((target, i) => ({ target, i }));
+      if (pass % 2 === 1) order.reverse();
+      for (const work of names)
+        for (const { target, i } of order) {
+          progress(`${works[work].title}, ${target.label} orders`);
+          keep?.(work, target, await target.turn(begun[work][i], { connections, ms: duration }));
+        }
+    };
+    // V8 compiles what is requested first: that does not count.
+    for (const pass of [0, 1]) await inTurn(pass, ms / 4);
+    for (let pass = 0; pass < Number(options.passes); pass++)
+      await inTurn(pass, ms, (work, { label: size, orders, startMs: start }, turn) =>
+        appendMeasure(file, { at, pass, work, host: options.host, size, orders, connections, start, ...turn }),
+      );
+  } finally {
+    await stop();
+  }
 }

@@ -1,89 +1,141 @@
-/** The tables of what measure.mjs has written: `node bench/growth/report.mjs [--file growth.tsv] [--write]`. */
+/**
+ * The tables of what measure.mjs has written: `node bench/growth/report.mjs --database postgres [--host fastify] [--connections 1]
+ * [--counts] [--data <folder>] [--write]`. With --write they replace those in results.md; with --counts they have only what is counted,
+ * which other programs on the machine do not change.
+ */
 import { parseArgs } from 'node:util';
 import { write } from '../results.mjs';
-import { median, ratio, table } from '../shared/table.mjs';
-import { DEFAULT_FILE, readMeasures } from './measures.mjs';
+import { pick } from '../shared/pick.mjs';
+import { table } from '../shared/table.mjs';
+import { DEFAULT_FOLDER, FLAT } from './databases.mjs';
+import { ENGINES } from './engines/engines.mjs';
+import { fileOf, readPasses } from './measures.mjs';
+import { Turns } from './turns.mjs';
 import { works } from './works.mjs';
 
 const { values: options } = parseArgs({
-  options: { file: { type: 'string', default: DEFAULT_FILE }, write: { type: 'boolean', default: false } },
+  options: {
+    database: { type: 'string' },
+    host: { type: 'string', default: 'fastify' },
+    connections: { type: 'string', default: '1' },
+    counts: { type: 'boolean', default: false },
+    data: { type: 'string', default: DEFAULT_FOLDER },
+    write: { type: 'boolean', default: false },
+  },
 });
-const all = readMeasures(options.file);
-const distinct = (name, of = all) => [...new Set(of.map((measure) => measure[name]))];
-const sizes = distinct('orders').toSorted((a, b) => a - b);
-const [smallest, largest] = [sizes[0], sizes.at(-1)];
-const growth = `${label(largest)} / ${label(smallest)}`;
-const calm = all.filter(({ connections }) => connections === Math.min(...distinct('connections')));
-const crowded = all.filter(({ connections }) => connections === Math.max(...distinct('connections')));
+/** A count of less than this per request says nothing as a ratio. */
+const LEAST = 0.5;
+const TIMES = ['p50', 'p95', 'p99'];
+const CPU = { node: 'CPU of Node in µs per request', database: 'CPU of the database in µs per request' };
 
-const OF_DATABASE = {
-  database: 'CPU of PostgreSQL, µs per request',
-  blocks: 'pages that PostgreSQL looks at, per request',
-  log: 'bytes of write-ahead log per request',
-};
+for (const dialect of pick(options.database, Object.keys(ENGINES))) {
+  const passes = readPasses(fileOf(options.data, dialect, options.host, options.connections));
+  const text = reportOf(ENGINES[dialect], passes);
+  console.log(text);
+  if (options.write) write(`growth-${dialect}`, text);
+}
 
-const text = [
-  ...distinct('host').map(latencies),
-  ...Object.entries(OF_DATABASE).map(([name, title]) => `**${title}**\n\n${bySize(name)}`),
-  capacity(),
-].join('\n\n');
-console.log(text);
-if (options.write) write('growth', text);
+function reportOf({ settings, columns }, passes) {
+  const labels = passes[0].map(({ size }) => size).toSorted((a, b) => parseInt(a, 10) - parseInt(b, 10));
+  const again = labels.find((label) => label.endsWith('again'));
+  const sizes = labels.filter((label) => label !== again);
+  const [smallest, ...larger] = sizes;
+  const largest = sizes.at(-1);
+  const growth = `${short(largest)} / ${short(smallest)}`;
+  const rows = Object.keys(works)
+    .map((work) => ({ title: works[work].title, turns: new Turns(passes.filter(([turn]) => turn.work === work)) }))
+    .filter(({ turns }) => turns.count > 0);
+  const measures = [...TIMES, ...Object.keys(CPU).filter((name) => rows[0].turns.has(name))];
+  const judged = (turns, name) => ratioText(turns.ratio(name, largest, smallest));
+  const scatter = (turns, name) => ratioText(turns.ratio(name, again, smallest));
+  const least = (turns, name) => number(turns.least(name, largest) / turns.least(name, smallest));
+  const medians = (turns, name) => sizes.map((size) => number(turns.median(name, size)));
 
-function latencies(host) {
-  const rows = rowsOf(calm.filter((measure) => measure.host === host)).map(([work, valuesOf]) => {
-    const ratios = ['p50', 'p95', 'p99', 'node'].map((name) =>
-      ratio(valuesOf(name, largest), valuesOf(name, smallest)),
+  const conditions = () => {
+    const { host, connections } = passes[0][0];
+    const days = passes.map(([{ at }]) => new Date(at).toISOString().slice(0, 10));
+    const clients = connections === 1 ? 'one connection' : `${connections} connections`;
+    return `${settings}; ${host}, ${clients}, ${rows[0].turns.count} turns of each size and work, ${[...new Set(days)].join(' to ')}.`;
+  };
+  const verdict = () => {
+    const found = rows.flatMap(({ title, turns }) =>
+      measures.flatMap((name) => larger.map((size) => ({ title, name, size, ...turns.ratio(name, size, smallest) }))),
     );
-    return [work, ...sizes.map((orders) => number(median(valuesOf('p50', orders)))), ...ratios.map(number)];
-  });
-  const ratioHeads = ['p50', 'p95', 'p99', 'CPU of Node'].map((name) => `${name}, ${growth}`);
-  const heads = ['p50 in ms', ...sizes.map(label), ...ratioHeads];
-  return `**${host}, ${calm[0].connections} connections**\n\n${table(heads, rows)}`;
-}
-
-function bySize(name) {
-  const rows = rowsOf(calm).map(([work, valuesOf]) => {
-    const medians = sizes.map((orders) => median(valuesOf(name, orders)));
-    const grown = medians[0] > 0 ? number(medians.at(-1) / medians[0]) : '-';
-    return [work, ...medians.map(number), grown];
-  });
-  return table(['', ...sizes.map(label), growth], rows);
-}
-
-/**
- * For each work a function that gives a measure of all turns with so many orders.
- *
- * @returns {[title: string, valuesOf: (name: string, orders: number) => number[]][]}
- */
-function rowsOf(measures) {
-  return distinct('work', measures).map((work) => {
-    const turns = measures.filter((measure) => measure.work === work);
-    const valuesOf = (name, orders) => turns.filter((turn) => turn.orders === orders).map((turn) => turn[name]);
-    return [works[work].title, valuesOf];
-  });
-}
-
-/** What a core bears if it does nothing else, by the CPU time of a request. */
-function capacity() {
-  const writing = crowded.filter(({ work }) => works[work].title.startsWith('POST'));
-  const rows = distinct('host', writing).flatMap((host) =>
-    rowsOf(writing.filter((measure) => measure.host === host)).flatMap(([work, valuesOf]) =>
-      [smallest, largest].map((orders) => {
-        const rates = ['node', 'database'].flatMap((name) => {
-          const cpu = valuesOf(name, orders);
-          return [1e6 / median(cpu), 1e6 / Math.min(...cpu.filter((used) => used > 0))];
-        });
-        return [`${work}, ${host}, ${label(orders)}`, ...rates.map((rate) => Math.round(rate).toLocaleString('en'))];
+    const of = (wanted) => found.filter((each) => verdictOf(each) === wanted);
+    const beyond = of('beyond').map((each) => `- ${each.title}, ${each.name}, ${short(each.size)}: ${ratioText(each)}`);
+    const sentence = `Of ${found.length} ratios of latencies and CPU times to those with ${short(smallest)} orders, ${of('within').length} are within ${FLAT} with their whole interval, ${beyond.length} are beyond it (bold), and ${of('unknown').length} may be either (in italics).`;
+    return [sentence, ...(beyond.length > 0 ? [beyond.join('\n')] : [])];
+  };
+  const latencies = () =>
+    table(
+      [
+        'latency in ms',
+        ...sizes.map((size) => `p50, ${short(size)}`),
+        ...TIMES.map((name) => `${name}, ${growth}`),
+        'p50, same size',
+        'least p50',
+      ],
+      rows.map(({ title, turns }) => [
+        title,
+        ...medians(turns, 'p50'),
+        ...TIMES.map((name) => judged(turns, name)),
+        scatter(turns, 'p50'),
+        least(turns, 'p50'),
+      ]),
+    );
+  const cpu = (name) =>
+    table(
+      [CPU[name], ...sizes.map(short), growth, 'same size', 'least'],
+      rows.map(({ title, turns }) => [
+        title,
+        ...medians(turns, name),
+        judged(turns, name),
+        scatter(turns, name),
+        least(turns, name),
+      ]),
+    );
+  const counts = ([name, heading]) => {
+    const isZero = rows.every(({ turns }) => sizes.every((size) => turns.median(name, size) === 0));
+    if (isZero) return `${heading}, per request: 0 for each work and size.`;
+    return table(
+      [`${heading}, per request`, ...sizes.map(short), growth],
+      rows.map(({ title, turns }) => {
+        const [few, most] = [smallest, largest].map((size) => turns.median(name, size));
+        return [title, ...medians(turns, name), few < LEAST ? '-' : number(most / few)];
       }),
-    ),
-  );
-  const heads = ['requests per second', 'a Node core, median', 'best', 'a PostgreSQL core, median', 'best'];
-  return `**what a core bears, ${crowded[0].connections} connections**\n\n${table(heads, rows)}`;
+    );
+  };
+  const starts = () => {
+    const seconds = sizes.map((size) => `${number(rows[0].turns.median('start', size) / 1000)} (${short(size)})`);
+    return `Seconds until the service listened: ${seconds.join(', ')}.`;
+  };
+
+  const counted = Object.entries(columns).map(counts);
+  if (options.counts) return [conditions(), ...counted].join('\n\n');
+  const timed = [
+    ...verdict(),
+    latencies(),
+    ...Object.keys(CPU)
+      .filter((name) => measures.includes(name))
+      .map(cpu),
+    starts(),
+  ];
+  return [conditions(), ...timed, ...counted].join('\n\n');
 }
 
-function label(orders) {
-  return `10^${Math.round(Math.log10(orders))}`;
+function verdictOf({ low, high }) {
+  if (high <= FLAT) return 'within';
+  return low > FLAT ? 'beyond' : 'unknown';
+}
+
+function ratioText(found) {
+  const mark = { within: '', unknown: '_', beyond: '**' }[verdictOf(found)];
+  const [middle, low, high] = [found.middle, found.low, found.high].map((ratio) => ratio.toFixed(2));
+  return `${mark}${middle} (${low} to ${high})${mark}`;
+}
+
+function short(size) {
+  return `10^${Math.round(Math.log10(parseInt(size, 10)))}`;
 }
 
 function number(value) {

@@ -1,15 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { HOT_PRODUCT, productsOf } from './rows.mjs';
+import { HOT_PRODUCT, productsOf, SCARCE_PRODUCT, userId, usersOf } from './rows.mjs';
 
-/**
- * @typedef {object} Target what a database has
- * @property {number} orders
- * @property {string[]} users the ids of some
- *
- * @typedef {{ method: string, path: string, headers?: Record<string, string>, body?: string }} Request
- */
+/** @typedef {{ method: string, path: string, headers?: Record<string, string>, body?: string }} Request */
 
-const oneOf = (list) => list[randomInt(list.length)];
 const get = (path) => ({ method: 'GET', path });
 const post = (path, body, headers = {}) => ({
   method: 'POST',
@@ -21,22 +14,27 @@ const withKey = (key) => ({ 'idempotency-key': key });
 const order = (first, second, headers) =>
   post('/api/orders', { items: [first, second].map((productId) => ({ productId, quantity: 1 })) }, headers);
 
+const aUser = (orders) => userId(1 + randomInt(usersOf(orders)), orders);
 const aProduct = (orders) => `product-${randomInt(productsOf(orders))}`;
 /** Two of so many that two orders rarely meet. */
-function randomOrder({ orders }, headers) {
+function randomOrder(orders, headers) {
   const first = aProduct(orders);
   let second = aProduct(orders);
   while (second === first) second = aProduct(orders);
   return order(first, second, headers);
 }
 
-/** At least as many as there are connections. */
-const KNOWN_KEYS = 64;
+const ADA = { name: 'Ada Lovelace', email: 'ada@example.com' };
+
+/** Two requests with one key at the same time would be refused, so each connection has keys of its own. */
+const MOST_CONNECTIONS = 32;
+const KEYS_EACH = 8;
 
 /**
- * What is asked of a database: `next` gives the next request of a connection, `first` has to be sent before.
+ * What is asked of a database with so many orders: `next` gives the next request of a connection, `first` has to be sent before.
+ * `status` begins the expected one, by default that of a success. What has `at` goes to another port than the API.
  *
- * @type {Record<string, { title: string, requests: (target: Target) => { next: (connection: number) => Request, first?: Request[] } }>}
+ * @type {Record<string, { title: string, status?: string, at?: 'events', requests: (orders: number) => { next: (connection: number) => Request, first?: Request[] } }>}
  */
 export const works = {
   ready: {
@@ -45,34 +43,61 @@ export const works = {
   },
   user: {
     title: 'GET /api/users/:id',
-    requests: ({ users }) => ({ next: () => get(`/api/users/${oneOf(users)}`) }),
+    requests: (orders) => ({ next: () => get(`/api/users/${aUser(orders)}`) }),
+  },
+  'first-page': {
+    title: 'GET /api/users?limit=50',
+    requests: () => ({ next: () => get('/api/users?limit=50') }),
   },
   page: {
-    title: 'GET /api/users?limit=50',
-    requests: ({ users }) => ({ next: () => get(`/api/users?limit=50&after=${oneOf(users)}`) }),
+    title: 'GET /api/users?limit=50&after=',
+    requests: (orders) => ({ next: () => get(`/api/users?limit=50&after=${aUser(orders)}`) }),
   },
   'new-user': {
     title: 'POST /api/users',
-    requests: () => ({ next: () => post('/api/users', { name: 'Ada Lovelace', email: 'ada@example.com' }) }),
+    requests: () => ({ next: () => post('/api/users', ADA) }),
+  },
+  'new-user-key': {
+    title: 'POST /api/users, new key',
+    requests: () => ({ next: () => post('/api/users', ADA, withKey(randomUUID())) }),
   },
   order: {
     title: 'POST /api/orders',
-    requests: (target) => ({ next: () => randomOrder(target) }),
-  },
-  'order-key': {
-    title: 'POST /api/orders, new key',
-    requests: (target) => ({ next: () => randomOrder(target, withKey(randomUUID())) }),
-  },
-  'order-known': {
-    title: 'POST /api/orders, known key',
-    requests: (target) => {
-      const first = Array.from({ length: KNOWN_KEYS }, () => randomOrder(target, withKey(randomUUID())));
-      // Two requests with one key at the same time would be refused.
-      return { first, next: (connection) => first[connection] };
-    },
+    requests: (orders) => ({ next: () => randomOrder(orders) }),
   },
   'order-hot': {
     title: 'POST /api/orders, hot product',
-    requests: ({ orders }) => ({ next: () => order(HOT_PRODUCT, aProduct(orders)) }),
+    requests: (orders) => ({ next: () => order(HOT_PRODUCT, aProduct(orders)) }),
+  },
+  'order-key': {
+    title: 'POST /api/orders, new key',
+    requests: (orders) => ({ next: () => randomOrder(orders, withKey(randomUUID())) }),
+  },
+  'order-known': {
+    title: 'POST /api/orders, known key',
+    requests: (orders) => {
+      const first = Array.from({ length: MOST_CONNECTIONS * KEYS_EACH }, () =>
+        randomOrder(orders, withKey(randomUUID())),
+      );
+      return { first, next: (connection) => first[connection + MOST_CONNECTIONS * randomInt(KEYS_EACH)] };
+    },
+  },
+  'order-short': {
+    title: 'POST /api/orders, 409',
+    status: '409',
+    requests: (orders) => ({
+      next: () =>
+        post('/api/orders', {
+          items: [
+            { productId: aProduct(orders), quantity: 1 },
+            { productId: SCARCE_PRODUCT, quantity: 2 },
+          ],
+        }),
+    }),
+  },
+  event: {
+    title: 'an event, published and delivered',
+    at: 'events',
+    requests: () => ({ next: () => ({ method: 'POST', path: '/event' }) }),
   },
 };

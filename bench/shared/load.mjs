@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 const FIRST_DIGIT_OF_STATUS = 'HTTP/1.1 '.length;
-const SUCCESS = '2'.charCodeAt(0);
+const SUCCESS = '2';
 
 /** @typedef {{ method: string, path?: string, headers?: Record<string, string>, body?: string }} Request */
 
@@ -10,11 +10,12 @@ const SUCCESS = '2'.charCodeAt(0);
  * Clients that cost as little as they can: each reads of a response its status and its length, and counts bytes.
  * `requestOf(i)` is what the connection `i` sends next; `check(text)` sees the first response of each connection.
  * `send(n)` resolves when `n` more were completed, with how many milliseconds each took; `sendFor(ms)` sends for so long.
+ * Each response has a status that begins with `status`.
  *
  * @param {number} port
- * @param {{ connections: number, requestOf: (i: number) => Request, check?: (response: string) => void }} load
+ * @param {{ connections: number, requestOf: (i: number) => Request, check?: (response: string) => void, status?: string }} load
  */
-export async function openLoad(port, { connections, requestOf, check = () => {} }) {
+export async function openLoad(port, { connections, requestOf, check = () => {}, status = SUCCESS }) {
   const clients = await Promise.all(
     Array.from({ length: connections }, (_, i) => meet(port, () => requestOf(i), check)),
   );
@@ -22,7 +23,7 @@ export async function openLoad(port, { connections, requestOf, check = () => {} 
   /** Every connection sends its next request when it has its response, for as long as there are `more()`. */
   const sendWhile = async (more) => {
     const latencies = [];
-    await Promise.all(clients.map((client) => sendInTurn(client, more, latencies)));
+    await Promise.all(clients.map((client) => sendInTurn(client, more, latencies, status)));
     return latencies;
   };
   const send = (n) => {
@@ -42,7 +43,7 @@ export async function openLoad(port, { connections, requestOf, check = () => {} 
 /** @param {number[]} sorted @param {number} part */
 export const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
 
-function sendInTurn({ socket, next }, more, latencies) {
+function sendInTurn({ socket, next }, more, latencies, status) {
   return new Promise((resolve, reject) => {
     let response;
     let length = Infinity;
@@ -59,7 +60,8 @@ function sendInTurn({ socket, next }, more, latencies) {
       response = response ? Buffer.concat([response, chunk]) : chunk;
       if (length === Infinity) length = lengthOf(response);
       if (response.length < length) return;
-      if (response[FIRST_DIGIT_OF_STATUS] !== SUCCESS) return reject(new Error(`got ${response.toString()}`));
+      const got = response.toString('latin1', FIRST_DIGIT_OF_STATUS, FIRST_DIGIT_OF_STATUS + status.length);
+      if (got !== status) return reject(new Error(`got ${response.toString()}`));
       latencies.push(performance.now() - sent);
       response = undefined;
       length = Infinity;

@@ -7,21 +7,32 @@ import { fork } from 'node:child_process';
  * @param {NodeJS.ProcessEnv} env
  */
 export async function startProcess(file, env) {
-  const child = fork(new URL('child.mjs', import.meta.url), [file.href], {
+  const { first: port, ask, stop } = await startChild(new URL('child.mjs', import.meta.url), [file.href], env);
+  return { port, cpu: () => ask('cpu'), stop };
+}
+
+/**
+ * Starts a program that sends a message when it is ready, and one for each message that it is sent.
+ *
+ * @param {URL} program
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} env
+ */
+export async function startChild(program, args, env = {}) {
+  const child = fork(program, args, {
     env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   let onMessage = () => {};
   let onExit = () => {};
   child.on('message', (message) => onMessage(message));
-  child.on('exit', (code) => onExit(new Error(`${file.pathname} failed: exit code ${code}`)));
+  child.on('exit', (code) => onExit(new Error(`${[program.pathname, ...args].join(' ')} failed: exit code ${code}`)));
   const nextMessage = () => new Promise((resolve, reject) => ([onMessage, onExit] = [resolve, reject]));
 
-  const port = await nextMessage();
   return {
-    port,
-    cpu: () => {
-      child.send('cpu');
+    first: await nextMessage(),
+    ask: (question) => {
+      child.send(question);
       return nextMessage();
     },
     stop: () =>
