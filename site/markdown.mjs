@@ -16,7 +16,16 @@ const LANGUAGES = new Set(['ts', 'js', 'mjs', 'json', 'yaml', 'sql', 'ini', 'cfg
 export function markdownOf(root, source, pages) {
   if (statSync(join(root, source)).isDirectory()) return folderPage(root, source, pages);
   const text = readFileSync(join(root, source), 'utf8');
-  return source.endsWith('.md') ? withLinks(text, source, pages) : codePage(source, text);
+  return source.endsWith('.md') ? withInstallation(withLinks(text, source, pages)) : codePage(source, text);
+}
+
+/** Readers try what a page says before they read README.md: the first installation says what takes its place. @param {string} markdown */
+function withInstallation(markdown) {
+  if (markdown.includes('not on the npm registry yet')) return markdown;
+  return markdown.replace(
+    /^```sh\n[^`]*npm install [^`]*@ambit\/[^`]*^```$/m,
+    '$&\n\nThe packages are not on the npm registry yet: [a clone packs and installs them](/readme.md#install).',
+  );
 }
 
 /** What search engines and models read first: the first paragraph after the title. @param {string} markdown */

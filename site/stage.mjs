@@ -12,7 +12,7 @@ import { Pages } from './pages.mjs';
 
 /** What a reader of the documents looks for is hardly ever in these. */
 const BESIDE =
-  /^(source|decisions|packages\/container\/test|service\/chaos)\/|^(changelog|changesets|architecture|contributing)\.md$/;
+  /^(source|decisions|integrations|packages\/container\/test|service\/chaos)\/|^(changelog|changesets|architecture|contributing)\.md$/;
 
 /**
  * @param {string} root of the repository
@@ -38,6 +38,7 @@ export function stage(root, target) {
   }
   for (const name of readdirSync(join(root, 'docs')).filter((each) => /\.(png|svg)$/.test(each)))
     cpSync(join(root, 'docs', name), join(target, 'public', name), { recursive: true });
+  cpSync(join(root, 'packages/inspector/assets/icon.svg'), join(target, 'public/mark.svg'));
   const contents = staged.find(({ path }) => path === 'documentation.md');
   return {
     pages: staged,
@@ -54,7 +55,15 @@ export const isUnlisted = (markdown) => /^search: false$/m.test(markdown.slice(0
 /** @param {StagedPage} page */
 function frontMatter({ path, title, summary, isListed }) {
   const wide = path === 'playground.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'wide' };
-  const front = path === 'index.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'front' };
+  const front = path === 'index.md' && {
+    layout: 'doc',
+    sidebar: false,
+    aside: false,
+    outline: false,
+    prev: false,
+    next: false,
+    pageClass: 'front',
+  };
   const fields = { title, description: summary, search: isListed, ...wide, ...front };
   return `---\n${Object.entries(fields)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)

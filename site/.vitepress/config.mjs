@@ -4,15 +4,26 @@ import { defineConfig } from 'vitepress';
 import { forModels } from '../llms.mjs';
 import { anchorOf } from '../markdown.mjs';
 import { buildPlayground } from '../playground/build.mjs';
+import { options, searchOptions } from '../search.mjs';
 import { isUnlisted, stage } from '../stage.mjs';
 
 const site = resolve(import.meta.dirname, '..');
 const staged = stage(resolve(site, '..'), join(site, '.pages'));
 await buildPlayground(join(site, '.pages/public'));
 
+/** Where the site is served from, such as `/ambit/`. */
+const base = process.env['SITE_BASE'] ?? '/';
+
+/** The inspector's colours, dark where VitePress says that the page is dark. @type {import('vite').Plugin} */
+const inspectorColors = {
+  name: 'inspector-colors',
+  enforce: 'pre',
+  transform: (code, id) =>
+    id.endsWith('/inspector/page/styles/colors.css') ? code.replace(":root[data-theme='dark']", ':root.dark') : null,
+};
+
 export default defineConfig({
-  // Where the site is served from, such as `/ambit/`.
-  base: process.env['SITE_BASE'] ?? '/',
+  base,
   lang: 'en',
   title: 'Ambit',
   description: 'Request-scoped dependency injection and database transactions for Node',
@@ -21,7 +32,10 @@ export default defineConfig({
   outDir: './dist',
   cacheDir: './.cache',
   appearance: true,
-  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}mark.svg` }]],
+  // A visitor of the front page would load four pages more than the one that is asked for.
+  router: { prefetchLinks: false },
+  vite: { plugins: [inspectorColors] },
   markdown: {
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -29,6 +43,7 @@ export default defineConfig({
     languageAlias: { cfg: 'ini', mjs: 'js', mts: 'ts' },
   },
   themeConfig: {
+    logo: { src: '/mark.svg', alt: '', width: 24, height: 24 },
     outline: [2, 3],
     nav: [
       { text: 'Tutorial', link: '/tutorial' },
@@ -47,24 +62,7 @@ export default defineConfig({
           markdown.options.highlight = null;
           return markdown.render(source, env);
         },
-        miniSearch: {
-          options: {
-            // Names with dots are found as they are, too, such as `Scope.REQUEST`.
-            tokenize: (text) => [...text.split(/[\n\r\p{Z}\p{P}]+/u), ...(text.match(/\w+(?:\.\w+)+/g) ?? [])],
-          },
-          searchOptions: {
-            boost: { title: 6, titles: 2, text: 1 },
-            fuzzy: 0.1,
-            // A reader who looks for a subject wants the page about it before the symbols.
-            boostDocument: (id) =>
-              /\/(api|benchmarks|errors|coming-from\/codemods)/.test(id)
-                ? 0.4
-                : /\/(readme|tutorial|concepts|guides|coming-from)/.test(id)
-                  ? 1.5
-                  : 1,
-            combineWith: 'AND',
-          },
-        },
+        miniSearch: { options, searchOptions },
       },
     },
   },

@@ -4,7 +4,6 @@ import type { Message, Step } from './messages.js';
 import { programs } from './programs.js';
 import { ScopesView, sentence } from './scopes-view.js';
 import { addressOf, programIn } from './share.js';
-import { followTheme } from './theme.js';
 import workerCode from './worker.ts?bundle';
 
 /** A program that takes longer is stopped. */
@@ -22,10 +21,9 @@ export async function mount(root: HTMLElement): Promise<() => void> {
   const code = h('div', { class: 'code' });
   const printed = h('pre', { class: 'printed', role: 'log', 'aria-label': 'Output', tabindex: '0' });
   const canvas = h('div', {
-    class: 'canvas',
+    class: 'drawn',
     role: 'region',
     'aria-label': 'Scopes and dependency graph',
-    tabindex: '0',
   });
   const steps = h('ol', { class: 'steps', 'aria-label': 'What happened', tabindex: '0' });
   root.append(
@@ -69,11 +67,9 @@ export async function mount(root: HTMLElement): Promise<() => void> {
   });
   const onHash = (): void => void load();
   window.addEventListener('hashchange', onHash);
-  const unfollow = followTheme();
   await load();
   return () => {
     stop();
-    unfollow();
     window.removeEventListener('hashchange', onHash);
   };
 }

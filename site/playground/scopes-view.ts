@@ -1,52 +1,47 @@
-import { h } from '../../packages/inspector/page/dom.js';
 import { lastOf } from '../../packages/inspector/page/format.js';
-import { Arrows, Boxes } from '../../packages/inspector/page/graph/graph-boxes.js';
-import { layOut } from '../../packages/inspector/page/graph/graph-layout.js';
-import { GraphIndex, NOTHING_CHOSEN, shownOf } from '../../packages/inspector/page/graph/graph-index.js';
+import { GraphCanvas } from '../../packages/inspector/page/graph/graph-canvas.js';
 import type { GraphView } from '../../packages/inspector/src/wire.js';
 import type { Step } from './messages.js';
 
 /** The graph and the scopes, drawn as the inspector draws them. */
 export class ScopesView {
-  readonly #canvas: HTMLElement;
-  readonly #arrows = new Arrows();
-  #index: GraphIndex | undefined;
-  #boxes: Boxes | undefined;
+  readonly #canvas: GraphCanvas = new GraphCanvas((service) => this.#canvas.choose(service));
+  readonly #open = new Set<string>();
+  readonly #lit = new Set<string>();
 
-  constructor(canvas: HTMLElement) {
-    this.#canvas = canvas;
+  constructor(place: HTMLElement) {
+    place.append(this.#canvas.element);
   }
 
   draw(view: GraphView): void {
-    this.#index = new GraphIndex(view);
-    this.#boxes = new Boxes(view);
-    const shown = shownOf(this.#index, NOTHING_CHOSEN);
-    const layout = layOut(shown);
-    this.#boxes.draw(shown, layout);
-    this.#arrows.draw(shown.edges, layout);
-    // Nothing happens when something is chosen here, so nothing is a button for the keyboard.
-    for (const button of this.#boxes.element.querySelectorAll('button')) button.disabled = true;
-    const content = h('div', { class: 'content' }, this.#boxes.element);
-    content.append(this.#arrows.element);
-    content.style.setProperty('width', `${layout.width}px`);
-    content.style.setProperty('height', `${layout.height}px`);
-    this.#canvas.replaceChildren(content);
+    this.#canvas.load(view);
+    const [problem] = view.problems;
+    if (problem) this.#canvas.trace(problem);
+    else this.#canvas.choose(undefined);
   }
 
   clear(): void {
-    this.#canvas.replaceChildren();
+    this.#open.clear();
+    this.#lit.clear();
+    this.draw({ boxes: [], nodes: [], edges: [], problems: [] });
   }
 
   show({ what, box, key }: Step): void {
-    const element = this.#boxes?.box(box);
-    if (what === 'opened') element?.classList.add('open');
-    if (what === 'closed') element?.classList.remove('open');
-    const id = key === undefined ? undefined : this.#index?.idOf(box, key);
-    if (id === undefined) return;
-    const drawn = this.#boxes?.services.get(id);
-    if (what === 'created') drawn?.classList.add('lit');
-    if (what === 'disposed') drawn?.classList.remove('lit');
-    if (what === 'created') this.#arrows.flash(id);
+    const { drawing, index } = this.#canvas;
+    const id = key === undefined ? undefined : index.value?.idOf(box, key);
+    if (what === 'opened') this.#open.add(box);
+    else if (what === 'closed') this.#close(box);
+    else if (what === 'created' && id !== undefined) this.#lit.add(id);
+    else if (id !== undefined) this.#lit.delete(id);
+    drawing.mark('open', [index.value?.root ?? '', ...this.#open]);
+    drawing.mark('lit', this.#lit);
+    drawing.created.value = what === 'created' ? id : undefined;
+  }
+
+  /** Services without a disposer are not disposed one by one. */
+  #close(box: string): void {
+    this.#open.delete(box);
+    for (const id of this.#lit) if (this.#canvas.index.value?.nodes.get(id)?.box === box) this.#lit.delete(id);
   }
 }
 

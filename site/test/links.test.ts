@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { addresses, folder } from './support/site.js';
+import { folder } from '../serve.mjs';
+import { addresses } from './support/site.js';
 
 const pages = new Map(addresses.map((address) => [address, readFileSync(join(folder, address), 'utf8')]));
 const idsOf = (html: string): Set<string> => new Set(Array.from(html.matchAll(/\bid="([^"]+)"/g), ([, id = '']) => id));

@@ -9,11 +9,12 @@ const isCode = (address: string): boolean => address.startsWith('/source/');
 const pages = [...addresses.filter((address) => !isCode(address)), ...addresses.filter(isCode).slice(0, 1)];
 /** One of each layout, whose colours are compared in the narrow window, too: its menus are others. */
 const LAYOUTS = ['/index.html', '/concepts/scopes.html', '/playground.html', '/api/hono.html'];
-/** To compare the colours of all pages takes ten minutes. Pages of one folder have one layout, so a fifth of them stands for all, unless `PAGES=all`. */
-const hasItsColors = (address: string): boolean => isInBothWidths(address) || pages.indexOf(address) % 5 === 0;
-/** Pages of one layout take turns with the two widths. */
-const isInBothWidths = (address: string): boolean => process.env['PAGES'] === 'all' || LAYOUTS.includes(address);
-const widthOf = (address: string): number => (pages.indexOf(address) % 2 === 0 ? 1440 : 390);
+/** To compare the colours of all pages takes ten minutes. Pages of one folder have one layout, so a tenth of them stands for all, unless `PAGES=all`. */
+const hasItsColors = (address: string): boolean => isInAllWidths(address) || pages.indexOf(address) % 10 === 0;
+const WIDTHS = [390, 1440, 2560];
+/** Pages of one layout take turns with the widths. */
+const isInAllWidths = (address: string): boolean => process.env['PAGES'] === 'all' || LAYOUTS.includes(address);
+const widthOf = (address: string): number | undefined => WIDTHS[pages.indexOf(address) % WIDTHS.length];
 
 interface Axe {
   run(context: object, options: object): Promise<{ violations: { id: string; nodes: AxeNode[] }[] }>;
@@ -75,7 +76,7 @@ describe('every page', () => {
   const site = useSite();
 
   it.concurrent.each(pages)(
-    '%s reads well in 390 and 1,440 px, light and dark, and asks nobody else',
+    '%s reads well in 390, 1,440 and 2,560 px, light and dark, and asks nobody else',
     // axe looks at the longest pages for a minute where other programs run beside it.
     { timeout: 300_000 },
     async (address) => {
@@ -86,13 +87,13 @@ describe('every page', () => {
       for (const dark of [false, true]) {
         await page.evaluate((isDark) => document.documentElement.classList.toggle('dark', isDark), dark);
         wrong.push(...(await faintColors(visit)));
-        for (const width of [390, 1440]) {
+        for (const width of WIDTHS) {
           await page.setViewportSize({ width, height: 900 });
           const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           if (overflow > 0) wrong.push(`${width} px: ${overflow} px too wide`);
           const hasColors = LAYOUTS.includes(address) || (width === 1440 && hasItsColors(address));
           if (dark && !hasColors) continue;
-          if (!hasColors && !isInBothWidths(address) && width !== widthOf(address)) continue;
+          if (!hasColors && !isInAllWidths(address) && width !== widthOf(address)) continue;
           const found = await findings(visit, dark ? ONLY_COLORS : hasColors ? {} : NO_COLORS);
           wrong.push(...found.map((each) => `${width} px, ${dark ? 'dark' : 'light'}: ${each}`));
         }

@@ -27,6 +27,23 @@ describe('the playground', () => {
     expect([visit.complaints, visit.elsewhere]).toEqual([[], []]);
   });
 
+  it('draws an arrow from the service to what it keeps, in red, with what is wrong beside it', async () => {
+    await using visit = await open();
+    await visit.page.locator('.callout', { hasText: "Captive dependency: 'Cache'" }).waitFor();
+    const drawn = await visit.page.evaluate(() => {
+      const arrow = document.querySelector<SVGPathElement>('.arrow.traced')!;
+      const isAt = (length: number, service: string): boolean => {
+        const { x, y } = arrow.getPointAtLength(length).matrixTransform(arrow.getScreenCTM()!);
+        const { left, right, top, bottom } = document.querySelector(`[title=${service}]`)!.getBoundingClientRect();
+        return x > left - 6 && x < right + 6 && y > top && y < bottom;
+      };
+      const { stroke, fill } = getComputedStyle(arrow);
+      const ends = [isAt(0, 'Cache'), isAt(arrow.getTotalLength(), 'CurrentUser')];
+      return { stroke, fill, ends };
+    });
+    expect(drawn).toEqual({ stroke: expect.stringMatching(/^rgb\(\d/), fill: 'none', ends: [true, true] });
+  });
+
   it('shows a scope being disposed, with its services in reverse order of creation', async () => {
     await using visit = await open();
     await choose(visit, 'A scope is disposed');
@@ -40,7 +57,7 @@ describe('the playground', () => {
       'The request scope is disposed',
     ]);
     expect((await output(visit))?.trim().split('\n')).toEqual(['users flushed', 'connection closed']);
-    expect(await visit.page.locator('[data-box="application > request"].open').count()).toBe(0);
+    expect(await visit.page.locator('[data-id="application > request"].open').count()).toBe(0);
   });
 
   it.each(['Application, request, transaction', 'A circular dependency'])('runs "%s"', async (name) => {

@@ -1,8 +1,10 @@
-import DefaultTheme from 'vitepress/theme';
+import DefaultTheme from 'vitepress/theme-without-fonts';
 import { h } from 'vue';
 import PageActions from './PageActions.vue';
 import Playground from './Playground.vue';
+import '../../../packages/inspector/page/styles/colors.css';
 import './style.css';
+import './front.css';
 
 export default {
   extends: DefaultTheme,

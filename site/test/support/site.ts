@@ -1,26 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { readdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { extname, join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
+import { folder, siteServer } from '../../serve.mjs';
 
-export const folder = join(import.meta.dirname, '../../dist');
 /** The addresses of all pages. */
 export const addresses = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.html') && file !== '404.html')
   .map((file) => `/${file}`)
   .toSorted();
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.md': 'text/markdown; charset=utf-8',
-  '.txt': 'text/plain; charset=utf-8',
-  '.png': 'image/png',
-  '.woff2': 'font/woff2',
-};
 
 /** The site behind a server for files, and a browser for the tests of a file. */
 export function useSite(): {
@@ -29,16 +17,7 @@ export function useSite(): {
 } {
   let browser: Browser;
   let url = '';
-  const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', url);
-    const file = pathname.endsWith('/') ? `${pathname}index.html` : decodeURIComponent(pathname);
-    try {
-      const body = readFileSync(join(folder, file));
-      response.setHeader('content-type', TYPES[extname(file)] ?? 'application/octet-stream').end(body);
-    } catch {
-      response.writeHead(404).end();
-    }
-  });
+  const server = siteServer();
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -1,0 +1,36 @@
+// How the search of the site finds and sorts. VitePress writes these functions into the page, so each has all that it needs.
+
+/** Names with dots are found as they are, too, such as `Scope.REQUEST`. @param {string} text */
+const tokenize = (text) => [...text.split(/[\n\r\p{Z}\p{P}]+/u), ...(text.match(/\w+(?:\.\w+)+/g) ?? [])];
+
+/** One word in singular and plural. @param {string} term */
+const processTerm = (term) => term.toLowerCase().replace(/(?<=\w{3}[^s])s$/, '');
+
+/** How MiniSearch splits what it finds and what is looked for. */
+export const options = { tokenize, processTerm };
+
+export const searchOptions = /** @type {const} */ ({
+  boost: { title: 6, titles: 2, text: 1 },
+  fuzzy: 0.1,
+  combineWith: 'AND',
+  /**
+   * A reader who looks for a subject wants the page about it before the symbols, and the page before a section of another one.
+   * @param {string} id the address
+   * @param {string} _term
+   * @param {Record<string, unknown>} [section] with the titles of the sections that it is in
+   */
+  boostDocument: (id, _term, section) => {
+    const { titles } = /** @type {{ titles: string[] }} */ (section);
+    const kinds = /** @type {[RegExp, number][]} */ ([
+      [/\/(#|documentation)/, 0.1],
+      [/\/rules\//, 0.25],
+      [/\/(api|benchmarks|coming-from\/codemods)|\/errors\.html#(?!errors$)/, 0.4],
+      [/\/service\//, 0.9],
+      [/\/concepts\//, 2.1],
+      [/\/(readme|tutorial|guides|errors)/, 1.5],
+      [/\/(coming-from\/|packages\/\w+\.html)/, 1.2],
+    ]);
+    const [, kind = 1] = kinds.find(([pages]) => pages.test(id)) ?? [];
+    return kind * (titles.length === 0 ? 2 : titles.length === 1 ? 1 : 0.6);
+  },
+});
