@@ -33,7 +33,7 @@ const RULES = {
   fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(?!/host$)'] },
   hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
   nest: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['(express|fastify)', SQL] },
-  inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [SQL] },
+  inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: [...HOSTS, 'outbox', TEST_KIT], knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   // Converts programs; it imports nothing that it writes about.
   codemod: { mayUse: [], knowsNo: [HTTP, SQL] },
@@ -109,6 +109,8 @@ export default {
         }));
         return [
           refuse([`${folder}/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder)]),
+          // What is bundled is installed with the package.
+          refuse([`${folder}/page/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder, { inTests: true })]),
           refuse(
             [`${folder}/*`, `${folder}/**/test/**`],
             [others([...mayUse, ...tests]), LEAVES, undeclared(folder, { inTests: true })],

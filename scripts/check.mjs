@@ -20,6 +20,9 @@ const WRITTEN = 'examples/test scripts/test/docs';
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
   'packages/host-contract/test/express.isolated packages/host-contract/test/fastify.isolated packages/host-contract/test/pipelines';
+/** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
+const BROKERS = 'scripts/ensure-nats.sh && scripts/ensure-rabbitmq.sh && scripts/ensure-redis.sh';
+const SERVERS = 'scripts/ensure-postgres.sh && scripts/ensure-mariadb.sh';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
 const RANDOM = `FIRST_SEED=${FIRST_SEED}`;
@@ -59,13 +62,19 @@ const STEPS = {
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   failover: 'node service/failover/failover.mjs',
-  events: 'node service/chaos/events.mjs --seconds 16 --host fastify',
+  galera: 'node service/failover/galera.mjs --short',
+  'galera-all': 'node service/failover/galera.mjs && node service/failover/galera-costs.mjs --seconds 5',
+  patroni: 'node service/failover/failover.mjs patroni',
+  tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
+  events: `${SERVERS} && node service/chaos/events.mjs --seconds 24 --host fastify`,
+  relays: `${BROKERS} && ${SERVERS} && node integrations/prepare.mjs && scripts/newer-nats.sh && node scripts/on-node.mjs 24 integrations/relays.mjs`,
   // The delay makes sure that reads without the cookie miss writes, on a fast machine, too.
   'read-your-writes': 'node service/chaos/read-your-writes.mjs --reads 2000 --lag 20',
-  concurrency: 'node service/chaos/concurrency.mjs --seconds 10',
+  concurrency: `${SERVERS} && node service/chaos/concurrency.mjs --seconds 10`,
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
-  shutdown: 'node service/chaos/shutdown.mjs --rounds 1',
-  'hostile-load': 'node service/chaos/hostile-load.mjs --seconds 5',
+  growth: `${SERVERS} && node bench/growth/check.mjs`,
+  shutdown: `${SERVERS} && node service/chaos/shutdown.mjs --rounds 1`,
+  'hostile-load': `${SERVERS} && node service/chaos/hostile-load.mjs --seconds 5`,
   images: 'node scripts/images.mjs',
   readme: 'node scripts/first-commands.mjs',
   tests: 'vitest run --project shared --project isolated',
@@ -74,8 +83,7 @@ const STEPS = {
   hosts: 'vitest run --project hosts',
   'nest-versions':
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
-  integrations:
-    'node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations',
+  integrations: `${BROKERS} && scripts/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
   histories:
     'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && node scripts/on-node.mjs 24 integrations/histories.mjs',
   // Always the same search, which keeps nothing; `npm run fuzz` is another one each time.
@@ -99,8 +107,8 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation mutants pipelines model fuzz-mutants histories nothing-lost failover events read-your-writes concurrency shutdown hostile-load ' +
-  'plans images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
+  'simulation mutants pipelines model fuzz-mutants histories nothing-lost failover galera-all patroni tenants events relays read-your-writes concurrency shutdown hostile-load ' +
+  'plans growth images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */
@@ -115,7 +123,8 @@ const PAIRS = [
     'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
-  ['files-per-request beside', 'integrations prisma'],
+  ['files-per-request beside fuzz runtimes', 'integrations prisma'],
+  ['site', 'instances galera'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 
 const { values: flags, positionals } = parseArgs({

@@ -82,7 +82,7 @@ const ROLES = [
   },
 ];
 
-const NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
+const NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL', mariadb: 'MariaDB' };
 const POSTGRES = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
 
 checkRoles();

@@ -1,7 +1,8 @@
 /**
  * What the open page of the inspector costs in the browser: `node scripts/inspector-page-cost.mjs [--rate 200] [--keep 5000] [--seconds 20]`,
  * after `npm run build`. The service handles `rate` requests per second, all of which are recorded, until `keep` are listed; then
- * Chromium says how much CPU time the page takes in each view.
+ * Chromium says how much CPU time the page takes in each view. With `--minutes 10` it says what the tab has in memory instead, after each
+ * minute and a garbage collection: with the lists of their usual length, and with failed and slow requests among the others.
  */
 import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
@@ -18,10 +19,15 @@ const { values: options } = parseArgs({
     keep: { type: 'string', default: '5000' },
     seconds: { type: 'string', default: '20' },
     views: { type: 'string', default: 'Requests' },
+    minutes: { type: 'string', default: '0' },
   },
 });
 const [rate, keep, seconds] = [Number(options.rate), Number(options.keep), Number(options.seconds)];
+const minutes = Number(options.minutes);
 const BURST_MS = 50;
+/** One of so many requests fails, and one is slow. */
+const TROUBLE_EVERY = 50;
+const SLOW_MS = 1100;
 const scopes = {
   tags: ['request'],
   registers: ['IRequestSignal'],
@@ -31,25 +37,34 @@ const scopes = {
 const container = createAppContainer(readConfig({ DATA_DIR: ':memory:', LOG_LEVEL: 'silent' }));
 await container.start();
 const app = express();
-app.use(inspectorMiddleware({ container, scopes, keep, samplesPerSecond: 1_000_000 }));
+app.use(inspectorMiddleware({ container, scopes, ...(minutes === 0 && { keep, samplesPerSecond: 1_000_000 }) }));
+app.get('/slow/:id', (_, res) => void setTimeout(() => res.json({}), SLOW_MS));
+app.get('/fails/:id', () => {
+  throw new TypeError('made on purpose');
+});
 app.use(createExpressApp(container, { logger: createLogger('silent') }));
-const server = createServer(app).listen(0, '127.0.0.1');
+app.use(/** @type {express.ErrorRequestHandler} */ (_, __, res, ___) => void res.status(500).end());
+// A connection that nobody used for some seconds stays open: the next request may be on its way.
+const server = createServer({ keepAliveTimeout: 600_000 }, app).listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
 const url = `http://127.0.0.1:${port}`;
-const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-quic'] });
 try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   await page.goto(`${url}/inspector/#/requests`);
   await page.locator('[data-state=live]').waitFor();
-  await ask(keep + rate);
-  const rows = [];
-  for (const view of options.views.split(',')) {
-    await page.getByRole('tab', { name: view }).click();
-    rows.push({ view, ...(await measure(page)) });
+  if (minutes > 0) await watchMemory(page);
+  else {
+    await ask(keep + rate);
+    const rows = [];
+    for (const view of options.views.split(',')) {
+      await page.getByRole('tab', { name: view }).click();
+      rows.push({ view, ...(await measure(page)) });
+    }
+    console.table(rows);
   }
-  console.table(rows);
 } finally {
   await browser.close();
   agent.destroy();
@@ -79,7 +94,7 @@ async function measure(page) {
   const grown = (/** @type {string} */ name) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
   const took = grown('Timestamp');
   const percent = (/** @type {string} */ name) => `${((grown(name) / took) * 100).toFixed(1)} %`;
-  const listed = await page.evaluate("document.querySelector('.tools .hint')?.textContent");
+  const listed = await page.evaluate("document.querySelector('.numbers-line')?.textContent");
   const rows = await page.locator('.request').count();
   const heap = `${((after.get('JSHeapUsedSize') ?? 0) / 1e6).toFixed(1)} MB`;
   const [mainThread, tabProcess] = [percent('TaskDuration'), percent('cpu')];
@@ -93,14 +108,43 @@ async function measure(page) {
   };
 }
 
+/**
+ * Each minute somebody looks at every view, and goes back to the first.
+ * @param {import('playwright-core').Page} page
+ */
+async function watchMemory(page) {
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Performance.enable');
+  let asked = 0;
+  for (let minute = 0; minute <= minutes; minute++) {
+    if (minute > 0) {
+      const loading = load(60, pathWithTrouble);
+      for (const view of ['Requests', 'Graph', 'Totals', 'Now']) {
+        await page.waitForTimeout(10_000);
+        await page.getByRole('tab', { name: view }).click();
+        if (view === 'Requests') await page.locator('.request.trouble').first().click();
+      }
+      asked += await loading;
+    }
+    await page.getByRole('tab', { name: 'Now' }).click();
+    await cdp.send('HeapProfiler.collectGarbage');
+    const { metrics } = await cdp.send('Performance.getMetrics');
+    const valueOf = (/** @type {string} */ name) => metrics.find((metric) => metric.name === name)?.value ?? 0;
+    const heap = `${(valueOf('JSHeapUsedSize') / 1e6).toFixed(2)} MB`;
+    const troubles = await page.locator('.troubles').innerText();
+    const row = { minute, asked, heap, nodes: valueOf('Nodes'), listeners: valueOf('JSEventListeners'), troubles };
+    console.log(JSON.stringify(row));
+  }
+}
+
 /** Sends `rate` requests per second; returns how many. */
-async function load() {
+async function load(time = seconds, pathOf = pathOfReader) {
   const start = performance.now();
   const pending = [];
   let asked = 0;
-  while (performance.now() - start < seconds * 1000) {
+  while (performance.now() - start < time * 1000) {
     const due = Math.floor(((performance.now() - start) / 1000) * rate);
-    for (; asked < due; asked++) pending.push(get(asked));
+    for (; asked < due; asked++) pending.push(get(pathOf(asked)));
     await new Promise((resolve) => setTimeout(resolve, BURST_MS));
   }
   await Promise.all(pending);
@@ -109,17 +153,29 @@ async function load() {
 
 /** @param {number} times */
 async function ask(times) {
-  for (let i = 0; i < times; i += 50) await Promise.all(Array.from({ length: 50 }, (_, j) => get(i + j)));
+  for (let i = 0; i < times; i += 50) await Promise.all(Array.from({ length: 50 }, (_, j) => get(pathOfReader(i + j))));
 }
 
 /**
  * Three of four read a user that is not there; one reads a page of users.
  * @param {number} i
+ */
+function pathOfReader(i) {
+  return i % 4 === 0 ? '/api/users' : `/api/users/nobody-${i}`;
+}
+
+/** @param {number} i */
+function pathWithTrouble(i) {
+  if (i % TROUBLE_EVERY === 1) return `/fails/${i}`;
+  return i % TROUBLE_EVERY === 2 ? `/slow/${i}` : pathOfReader(i);
+}
+
+/**
+ * @param {string} path
  * @returns {Promise<void>}
  */
-function get(i) {
+function get(path) {
   return new Promise((resolve, reject) => {
-    const path = i % 4 === 0 ? '/api/users' : `/api/users/nobody-${i}`;
     request(url + path, { agent }, (response) => response.resume().on('end', () => resolve()))
       .on('error', reject)
       .end();

@@ -1,5 +1,5 @@
 // Rolling restarts as Kubernetes does them, with the settings of deploy/kubernetes, under load: prints which requests failed.
-//   npm run build && node scripts/rollouts.mjs [--rollouts 5] [--pre-stop 0]
+//   npm run build && node scripts/rollouts.mjs [--database mariadb] [--rollouts 5] [--pre-stop 0]
 // A request that failed is sent again if it is a GET or has a key. It fails if one of these never succeeds, if an order
 // is lost or stored twice, or if an instance does not exit by itself.
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -7,52 +7,64 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ensureInstalled, isListening } from '../service/chaos/support/program.mjs';
+import { serversNamed, skipped } from './instances/databases.mjs';
 import { BALANCERS } from './rollouts/endpoints.mjs';
 import { shippedSettings } from './rollouts/pod.mjs';
 import { runTrial } from './rollouts/trial.mjs';
 
+/** @typedef {import('./instances/databases.mjs').Server} Server */
+
 const { values } = parseArgs({
-  options: { rollouts: { type: 'string', default: '1' }, 'pre-stop': { type: 'string' } },
+  options: { database: { type: 'string' }, rollouts: { type: 'string', default: '1' }, 'pre-stop': { type: 'string' } },
 });
 const shipped = shippedSettings();
 const preStopMs = values['pre-stop'] === undefined ? shipped.preStopMs : Number(values['pre-stop']) * 1000;
 const settings = { ...shipped, preStopMs };
-const admin = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
 /** @type {readonly ('express' | 'fastify')[]} */
 const HOSTS = ['express', 'fastify'];
 let broken = 0;
 
-if (!(await isListening(admin))) skip(`everything, because no PostgreSQL listens at ${admin.host}`);
-else {
-  console.log(`preStop ${preStopMs / 1000} s, grace period ${settings.graceMs / 1000} s`);
-  console.log('host     through  restarts  exit codes  requests  failed: reads, with key, without  slowest  orders');
-  for (const balancer of Object.keys(BALANCERS)) {
-    if (balancer === 'HAProxy' && !ensureInstalled('haproxy')) skip('HAProxy, because it cannot be found');
-    else await Promise.all(HOSTS.map((host) => run(host, balancer)));
-  }
-}
+console.log(`preStop ${preStopMs / 1000} s, grace period ${settings.graceMs / 1000} s`);
+console.log(
+  'database    host     through  restarts  exit codes  requests  failed: reads, with key, without  slowest  orders',
+);
+for (const server of serversNamed(values.database)) await onServer(server);
 process.exitCode = broken > 0 ? 1 : 0;
 
-/** @param {'express' | 'fastify'} host @param {string} balancer */
-async function run(host, balancer) {
+/** @param {Server} server */
+async function onServer(server) {
+  if (!(await isListening(server.url))) {
+    broken += skipped(server, 'everything', `none listens at ${server.url.host}`);
+    return;
+  }
+  for (const balancer of Object.keys(BALANCERS)) {
+    if (balancer === 'HAProxy' && !ensureInstalled('haproxy'))
+      broken += skipped(server, 'through HAProxy', 'it cannot be found');
+    else await Promise.all(HOSTS.map((host) => run(server, host, balancer)));
+  }
+}
+
+/** @param {Server} server @param {'express' | 'fastify'} host @param {string} balancer */
+async function run(server, host, balancer) {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-rollouts-'));
   try {
     const trial = { host, balancer, rollouts: Number(values.rollouts), settings };
-    report(await runTrial(trial, { admin, folder }));
+    report(server, await runTrial(trial, { server, folder }));
   } catch (error) {
-    fail(`${host} through ${balancer}: ${error instanceof Error ? error.message : String(error)}`);
+    fail(`${host} through ${balancer} on ${server.name}: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** @param {Awaited<ReturnType<typeof runTrial>>} result */
-function report({ host, balancer, exitCodes, load, ledger, faults }) {
+/** @param {Server} server @param {Awaited<ReturnType<typeof runTrial>>} result */
+function report({ name }, { host, balancer, exitCodes, load, ledger, faults }) {
   const { read, keyed, unkeyed } = load.counts;
   const all = [read, keyed, unkeyed];
   const requests = all.reduce((sum, { sent }) => sum + sent, 0);
   const slowest = Math.max(...all.map(({ slowestMs }) => slowestMs));
   const cells = [
+    name.padEnd(11),
     host.padEnd(8),
     balancer.padEnd(8),
     String(exitCodes.length).padStart(8),
@@ -70,12 +82,6 @@ function report({ host, balancer, exitCodes, load, ledger, faults }) {
   if (reasons.size > 0) console.log(`         why: ${[...reasons].join('; ')}`);
   if (exitCodes.some((code) => code !== 0)) fail('an instance did not exit by itself with 0');
   if (faults.length > 0) fail(`${faults.length} requests got 500, the first: ${faults[0]?.slice(0, 300)}`);
-}
-
-/** Where PostgreSQL is required, the programs around it are required, too. @param {string} what */
-function skip(what) {
-  console.log(`skipped: ${what}`);
-  if (process.env['AMBIT_REQUIRE_POSTGRES'] === '1') broken += 1;
 }
 
 /** @param {string} what */

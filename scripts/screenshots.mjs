@@ -46,7 +46,7 @@ const browser = await chromium.launch({
 try {
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const page = await browser.newPage({ viewport: VIEW, colorScheme });
-    await page.goto(`${url}/inspector/`);
+    await page.goto(`${url}/inspector/#/graph`);
     await page.locator('[data-state=live]').waitFor();
     await traffic();
     await graph(page, `docs/inspector-graph-${colorScheme}.png`);
@@ -65,9 +65,11 @@ try {
 async function graph(page, file) {
   // At the moment when the three boxes are open.
   const order = page.locator('.caption', { hasText: 'POST /api/orders' });
-  const placing = order.filter({ hasText: /COMMIT/ });
-  void post('/api/orders', { items: [{ productId: 'apple', quantity: 3 }] });
-  await placing.waitFor();
+  await post('/api/orders', { items: [{ productId: 'apple', quantity: 3 }] });
+  await order.waitFor();
+  const bar = page.getByRole('slider', { name: 'Step of the request' });
+  for (let step = 0; !/COMMIT/.test(await order.innerText()); step++) await bar.fill(String(step));
+  await bar.blur();
   // Until the colours have changed.
   await page.waitForTimeout(250);
   await shoot(page, file);
@@ -85,7 +87,6 @@ async function requests(page, file) {
 /** @param {import('playwright-core').Page} page @param {string} file */
 async function now(page, file) {
   await page.getByRole('tab', { name: 'Now' }).click();
-  await page.getByLabel('How many seconds').selectOption({ index: 0 });
   // Orders that come at the same time wait for the one connection that may write.
   for (let i = 0; i < 12; i++) {
     const orders = Array.from({ length: 6 + (i % 4) * 8 }, () =>

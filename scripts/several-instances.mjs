@@ -1,27 +1,35 @@
-// Runs two instances of the service on one PostgreSQL and prints what held:
-//   node scripts/several-instances.mjs                  directly, and behind PgBouncer and HAProxy as in deploy/
-//   node scripts/several-instances.mjs PGlite Pgpool    on engines that speak its protocol: those whose names contain one of the words
+// Runs two instances of the service on one server, and prints what held:
+//   node scripts/several-instances.mjs [--database mariadb]    on PostgreSQL and on MariaDB: directly, and behind HAProxy, and PgBouncer
+//                                                              in front of PostgreSQL, as in deploy/
+//   node scripts/several-instances.mjs PGlite Pgpool           on engines that speak the protocol of PostgreSQL: those whose names
+//                                                              contain one of the words
 // The engines are npm packages, installed once into .cache/; as root on Debian, Pgpool-II is installed with apt-get.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
 import { ensureInstalled, isListening } from '../service/chaos/support/program.mjs';
+import { reasonOf } from './instances/client.mjs';
+import { serversNamed, skipped } from './instances/databases.mjs';
+import { postgres } from './instances/databases/postgres.mjs';
 import { ENGINES } from './instances/engines.mjs';
 import { BALANCED_SCENARIOS, DIRECT_SCENARIOS, FAULT_SCENARIOS } from './instances/fault-scenarios.mjs';
 import { SCENARIOS } from './instances/scenarios.mjs';
 import { openStage } from './instances/stage.mjs';
 
+/** @typedef {import('./instances/databases.mjs').Server} Server */
 /** @typedef {Record<string, import('./instances/scenarios.mjs').Scenario>} Scenarios */
 
 const ALONE = { ...SCENARIOS, ...FAULT_SCENARIOS, ...DIRECT_SCENARIOS };
-const admin = new URL(process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test');
-const words = process.argv.slice(2);
+const { values, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { database: { type: 'string' } },
+});
 let broken = 0;
 
 if (words.length > 0) await onEngines();
-else if (await isListening(admin)) await asDeployed();
-else skip(`everything, because no PostgreSQL listens at ${admin.host}`);
+else for (const server of serversNamed(values.database)) await asDeployed(server);
 process.exitCode = broken > 0 ? 1 : 0;
 
 async function onEngines() {
@@ -31,7 +39,7 @@ async function onEngines() {
       const engine = await start(folder);
       try {
         const { url, settings, survivesKills } = engine;
-        await run(folder, url, { behind: false, settings }, survivesKills ? ALONE : SCENARIOS);
+        await run(folder, { ...postgres, name, url }, { behind: false, settings }, survivesKills ? ALONE : SCENARIOS);
       } finally {
         await engine.stop();
       }
@@ -39,20 +47,21 @@ async function onEngines() {
   }
 }
 
-async function asDeployed() {
-  await inFolder((folder) => run(folder, admin, { behind: false }, ALONE));
-  const missing = ['pgbouncer', 'haproxy'].filter((name) => !ensureInstalled(name));
-  if (missing.length > 0) skip(`behind HAProxy and PgBouncer, because ${missing.join(' and ')} cannot be found`);
-  else {
-    const scenarios = { ...SCENARIOS, ...FAULT_SCENARIOS, ...BALANCED_SCENARIOS };
-    await inFolder((folder) => run(folder, admin, { behind: true }, scenarios));
+/** @param {Server} server */
+async function asDeployed(server) {
+  if (!(await isListening(server.url))) {
+    broken += skipped(server, 'everything', `none listens at ${server.url.host}`);
+    return;
   }
-}
-
-/** Where PostgreSQL is required, the programs around it are required, too. @param {string} what */
-function skip(what) {
-  console.log(`skipped: ${what}`);
-  if (process.env['AMBIT_REQUIRE_POSTGRES'] === '1') broken += 1;
+  await inFolder((folder) => run(folder, server, { behind: false }, ALONE));
+  const programs = ['haproxy', ...(server.pooler ? [server.pooler.name] : [])];
+  const missing = programs.filter((name) => !ensureInstalled(name));
+  if (missing.length > 0) {
+    broken += skipped(server, `behind ${programs.join(' and ')}`, `${missing.join(' and ')} cannot be found`);
+    return;
+  }
+  const scenarios = { ...SCENARIOS, ...FAULT_SCENARIOS, ...BALANCED_SCENARIOS, ...server.pooler?.scenarios };
+  await inFolder((folder) => run(folder, server, { behind: true }, scenarios));
 }
 
 /** @param {(folder: string) => Promise<void>} work */
@@ -68,13 +77,13 @@ async function inFolder(work) {
 /**
  * Tries every guarantee, and prints which held.
  * @param {string} folder
- * @param {URL} database
+ * @param {Server} server
  * @param {Parameters<typeof openStage>[2]} options
  * @param {Scenarios} scenarios
  */
-async function run(folder, database, options, scenarios) {
+async function run(folder, server, options, scenarios) {
   const start = performance.now();
-  const stage = await openStage(database, folder, options);
+  const stage = await openStage(server, folder, options);
   try {
     console.log(`${stage.title}, ready in ${Math.round(performance.now() - start)} ms`);
     for (const [guarantee, scenario] of Object.entries(scenarios)) await check(guarantee, () => scenario(stage));
@@ -94,6 +103,6 @@ async function check(guarantee, scenario) {
     console.log(`  held    ${guarantee}: ${await scenario()}`);
   } catch (error) {
     broken += 1;
-    console.log(`  BROKEN  ${guarantee}: ${error instanceof Error ? error.message : String(error)}`);
+    console.log(`  BROKEN  ${guarantee}: ${reasonOf(error)}`);
   }
 }

@@ -1,7 +1,8 @@
 import { Client, Pool } from 'pg';
 import { ask } from '../instances/client.mjs';
 import { freePort, until } from '../../service/chaos/support/program.mjs';
-import { createDatabase } from '../instances/stage.mjs';
+import { createDatabase } from '../instances/databases.mjs';
+import { postgres } from '../instances/databases/postgres.mjs';
 
 /** What one story has: a database of its own, and containers that are removed after it. */
 export class Place {
@@ -22,7 +23,7 @@ export class Place {
   static async open(podman, image, admin) {
     /** @type {(() => unknown)[]} */
     const cleanups = [];
-    return new Place(podman, image, await createDatabase(admin, cleanups), cleanups);
+    return new Place(podman, image, await createDatabase({ ...postgres, url: admin }, cleanups), cleanups);
   }
 
   /**

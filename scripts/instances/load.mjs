@@ -43,7 +43,7 @@ export class Load {
 
   /**
    * Waits for the last responses, and checks that each acknowledged order is stored completely, and under a key no other.
-   * @param {(sql: string, params: unknown[]) => Promise<Record<string, unknown>[]>} query
+   * @param {import('./databases.mjs').Query} query
    * @returns {Promise<{ acknowledged: number, unknown: number }>} `unknown`: orders without a key that are stored, and were not acknowledged
    */
   async end(query) {
@@ -57,7 +57,7 @@ export class Load {
     return { acknowledged: keyed.length + unkeyed.length, unknown: found.length - unkeyed.length };
   }
 
-  /** @param {Kind} kind @param {Parameters<Load['end']>[0]} query @returns {Promise<string[]>} the ids of whole orders */
+  /** @param {Kind} kind @param {import('./databases.mjs').Query} query @returns {Promise<string[]>} the ids of whole orders */
   async #stored(kind, query) {
     const rows = await query(
       'SELECT order_id FROM order_items WHERE product_id = $1 GROUP BY order_id HAVING sum(quantity) = 3',

@@ -33,20 +33,24 @@ export const SCENARIOS = {
   },
 
   'one key on both at the same time creates one order': async ({ urls, query }) => {
+    const orders = urls.map((url) => `${url}/api/orders`);
     const keys = Array.from({ length: 10 }, (_, index) => `at-once-${index}`);
     const responses = await Promise.all(
-      keys.map((key) =>
-        Promise.all([...urls, ...urls].map((url) => ask(`${url}/api/orders`, { body: orderOf('at-once'), key }))),
-      ),
+      keys.map((key) => Promise.all([...orders, ...orders].map((url) => ask(url, { body: orderOf('at-once'), key })))),
     );
-    for (const ofKey of responses) {
-      const placed = ofKey.filter(({ status }) => status === 201).map(({ text }) => text);
-      expectEqual('different orders under one key', new Set(placed).size, 1);
-      for (const response of ofKey) if (response.status !== 201) expectStatus(response, 409);
+    for (const [index, ofKey] of responses.entries()) {
+      const placed = new Set(ofKey.filter(({ status }) => status === 201).map(({ text }) => text));
+      // The machine may be too busy for a new connection in time: that is 503, and nothing was done.
+      const isBusy = ofKey.some(({ status }) => status === 503);
+      for (const response of ofKey) if (![201, 503].includes(response.status)) expectStatus(response, 409);
+      if (!isBusy) expectEqual('different orders under one key', placed.size, 1);
+      const again = await sendUntilDone(orders, { body: orderOf('at-once'), key: keys[index] ?? '' });
+      expectStatus(again, 201);
+      expectEqual('different orders under one key, sent again', placed.add(again.text).size, 1);
     }
     expectEqual('orders', await ordersOf(query, 'at-once'), keys.length);
-    const refused = responses.flat().filter(({ status }) => status === 409).length;
-    return `${responses.flat().length} requests with ${keys.length} keys: ${keys.length} orders, ${refused} times 409`;
+    const times = (/** @type {number} */ of) => responses.flat().filter(({ status }) => status === of).length;
+    return `${responses.flat().length} requests with ${keys.length} keys: ${keys.length} orders, ${times(409)} times 409, ${times(503)} times 503`;
   },
 
   '100 orders to both sell a stock of 10 once': async ({ urls, query }) => {
@@ -95,7 +99,7 @@ export const SCENARIOS = {
 
 /** @param {Stage['query']} query @param {string} productId */
 async function ordersOf(query, productId) {
-  const [row] = await query('SELECT count(*)::integer AS n FROM order_items WHERE product_id = $1', [productId]);
+  const [row] = await query('SELECT count(*) AS n FROM order_items WHERE product_id = $1', [productId]);
   return Number(row?.['n']);
 }
 

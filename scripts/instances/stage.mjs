@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { Client, Pool } from 'pg';
+import { createDatabase } from './databases.mjs';
 import { setStock, Instance } from './service.mjs';
 import { startHaproxy } from './haproxy.mjs';
-import { SERVER_CONNECTIONS, startPgBouncer } from '../../service/chaos/support/pgbouncer.mjs';
 import { startProxy } from '../../service/chaos/proxy.mjs';
 import { stop } from '../../service/chaos/support/program.mjs';
 
@@ -14,34 +12,36 @@ import { stop } from '../../service/chaos/support/program.mjs';
  * @property {readonly string[]} urls theirs
  * @property {{ url: string, seesBothReady: () => Promise<void> } | undefined} balancer
  * @property {() => void} loseNextCommit the connection breaks after the next COMMIT, before its result arrives
- * @property {(sql: string, params?: unknown[]) => Promise<Record<string, unknown>[]>} query directly on PostgreSQL
- * @property {{ url: string, adminUrl: string, places: number } | undefined} pooler
+ * @property {import('./databases.mjs').Query} query directly on the server
+ * @property {string | undefined} poolerUrl
  * @property {() => Promise<void>} close
  */
 
 /**
- * @param {URL} admin where databases can be created
+ * @param {import('./databases.mjs').Server} server
  * @param {string} folder for configurations
- * @param {{ behind: boolean, settings?: Record<string, string> | undefined }} options behind PgBouncer and HAProxy, or not; `settings`
+ * @param {{ behind: boolean, settings?: Record<string, string> | undefined }} options behind HAProxy and the pooler, or not; `settings`
  *   of the service for an engine that has one database only, which is then used as it is
  * @returns {Promise<Stage>}
  */
-export async function openStage(admin, folder, { behind, settings }) {
+export async function openStage(server, folder, { behind, settings }) {
   /** @type {(() => unknown)[]} */
   const cleanups = [];
   const close = async () => {
     for (const cleanUp of cleanups.toReversed()) await cleanUp();
   };
   try {
-    const database = settings ? admin : await createDatabase(admin, cleanups);
+    const database = settings ? server.url : await createDatabase(server, cleanups);
     let isLost = false;
-    const proxy = await startProxy({ host: database.hostname, port: Number(database.port || 5432) }, () => {
+    const decide = () => {
       const fate = isLost ? 'after' : 'pass';
       isLost = false;
       return fate;
-    });
+    };
+    const address = { host: database.hostname, port: Number(database.port) };
+    const proxy = await startProxy(address, decide, undefined, server.Conversation);
     cleanups.push(() => proxy.close());
-    const pooler = behind ? await startPgBouncer(folder, database, proxy.port) : undefined;
+    const pooler = behind ? await server.pooler?.start(folder, database, proxy.port) : undefined;
     if (pooler) cleanups.push(() => stop(pooler.program));
 
     const url = withPort(database, pooler?.port ?? proxy.port);
@@ -60,46 +60,22 @@ export async function openStage(admin, folder, { behind, settings }) {
 
     const balancer = behind ? await startHaproxy(folder, urls) : undefined;
     if (balancer) cleanups.push(() => stop(balancer.program));
-    const direct = new Pool({ connectionString: database.href, max: 2 });
-    cleanups.push(() => direct.end());
-    const prepared = environment.DATABASE_PREPARE === 'true' ? 'named statements' : 'no named statements';
+    const pooled = pooler ? ` and PgBouncer ${pooler.version}` : '';
+    const way = balancer ? `behind HAProxy ${balancer.version}${pooled}` : 'directly';
     return {
-      title:
-        pooler && balancer
-          ? `behind HAProxy ${balancer.version} and PgBouncer ${pooler.version}, ${prepared}`
-          : `directly on PostgreSQL, ${prepared}`,
+      title: `${way} on ${server.name}, DATABASE_PREPARE=${environment.DATABASE_PREPARE}`,
       instances,
       urls,
       balancer,
       loseNextCommit: () => void (isLost = true),
-      query: async (sql, params) => (await direct.query(sql, params)).rows,
-      pooler: pooler && {
-        url,
-        adminUrl: withPort(new URL('/pgbouncer', admin), pooler.port),
-        places: SERVER_CONNECTIONS,
-      },
+      query: server.queryOf(database.href),
+      poolerUrl: pooler && url,
       close,
     };
   } catch (error) {
     await close();
     throw error;
   }
-}
-
-/**
- * @param {URL} admin
- * @param {(() => unknown)[]} cleanups
- */
-export async function createDatabase(admin, cleanups) {
-  const name = `ambit_instances_${randomUUID().replaceAll('-', '')}`;
-  const client = new Client({ connectionString: admin.href });
-  await client.connect();
-  cleanups.push(() => client.end());
-  await client.query(`CREATE DATABASE ${name}`);
-  cleanups.push(() => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
-  const url = new URL(admin);
-  url.pathname = name;
-  return url;
 }
 
 /** @param {URL} database @param {number} port */

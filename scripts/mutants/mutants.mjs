@@ -104,7 +104,7 @@ export const MUTANTS = {
     },
   ],
   'the stock is checked before it is locked, by another statement': [
-    { file: 'service/src/database/dialect.ts', from: 'writesInWith: true,', to: 'writesInWith: false,' },
+    { file: 'service/src/database/engines/postgres.ts', from: 'writesInWith: true,', to: 'writesInWith: false,' },
   ],
   'a shortage is not reported': [
     {
@@ -149,7 +149,11 @@ export const MUTANTS = {
     },
   ],
   'each key has expired': [
-    { file: 'packages/idempotency/src/store.ts', from: 'now, now - lifetimeMs];', to: 'now, now + lifetimeMs];' },
+    {
+      file: 'packages/idempotency/src/store.ts',
+      from: 'expiry: now - lifetimeMs };',
+      to: 'expiry: now + lifetimeMs };',
+    },
   ],
   'a key gets the response to another request': [
     {

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Pool } from 'pg';
 import { Load } from '../instances/load.mjs';
-import { createDatabase } from '../instances/stage.mjs';
+import { createDatabase } from '../instances/databases.mjs';
 import { BALANCERS } from './endpoints.mjs';
 import { Pod } from './pod.mjs';
 
@@ -21,13 +20,13 @@ const LOAD = { clients: { read: 4, keyed: 6, unkeyed: 2 }, pauseMs: 10 };
 /**
  * Replaces two Pods, one after the other, while clients send requests, and checks every acknowledged order.
  * @param {Trial} trial
- * @param {{ admin: URL, folder: string }} place
+ * @param {{ server: import('../instances/databases.mjs').Server, folder: string }} place
  */
-export async function runTrial({ host, balancer, rollouts, settings }, { admin, folder }) {
+export async function runTrial({ host, balancer, rollouts, settings }, { server, folder }) {
   /** @type {(() => unknown)[]} */
   const cleanups = [];
   try {
-    const database = await createDatabase(admin, cleanups);
+    const database = await createDatabase(server, cleanups);
     /** @type {Pod[]} */
     const everyPod = [];
     const startPod = async () => {
@@ -51,13 +50,11 @@ export async function runTrial({ host, balancer, rollouts, settings }, { admin, 
       exitCodes.push(await old.terminate());
       await replaced;
     }
-    const pool = new Pool({ connectionString: database.href, max: 1 });
-    cleanups.push(() => pool.end());
     return {
       host,
       balancer,
       exitCodes,
-      ledger: await load.end(async (sql, params) => (await pool.query(sql, params)).rows),
+      ledger: await load.end(server.queryOf(database.href)),
       load,
       faults: everyPod.flatMap((pod) => pod.faults),
     };

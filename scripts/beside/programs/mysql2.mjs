@@ -1,8 +1,8 @@
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import mysql from 'mysql2/promise.js';
-import { mysqlUrl, prove, TABLE } from './transactions.mjs';
+import { mariadbUrl, prove, TABLE } from './transactions.mjs';
 
-const { hostname: host, port, username: user, password } = new URL(mysqlUrl);
+const { hostname: host, port, username: user, password } = new URL(mariadbUrl);
 const settings = { host, port: Number(port || 3306), user, password };
 const setup = await mysql.createConnection(settings);
 await setup.query('CREATE DATABASE IF NOT EXISTS ambit_beside');

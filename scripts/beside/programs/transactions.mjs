@@ -6,7 +6,7 @@ import { runInTransaction } from '@ambit/transaction';
 export const databaseUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 /** A table of its own for each program: several run at the same time. */
 export const TABLE = `beside_${process.pid}`;
-export const mysqlUrl = process.env['MYSQL_URL'] ?? 'mysql://root@127.0.0.1:3306';
+export const mariadbUrl = process.env['MARIADB_URL'] ?? 'mariadb://root@127.0.0.1:3306';
 
 /** Its driver is loaded only where it is installed. */
 export async function postgres() {
