@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { mutantPlugin } from './scripts/mutants/mutants.mjs';
-import { Skipped } from './scripts/skipped.mjs';
+import { LastLine } from './scripts/last-line.mjs';
 
 interface Manifest {
   readonly name: string;
@@ -34,7 +34,7 @@ function nest(version: number): { find: RegExp; replacement: string }[] {
   return [{ find: /^(@nestjs\/[^/]+|express|fastify|rxjs|reflect-metadata)$/, replacement: join(packages, '$1') }];
 }
 
-const TESTS = '{packages/*,service,examples,examples/{conduit,nest},scripts}/test/**/*';
+const TESTS = '{packages/*,service,examples,examples/{conduit,nest,tenants},scripts}/test/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.
@@ -47,12 +47,15 @@ const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-brows
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
   'packages/host-contract/test/process.test.ts',
+  'packages/idempotency/test/rollback-on-timeout.test.ts',
+  'packages/outbox/test/{kills,summer-time}.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
   'service/test/{backup,backup-under-load,events,failing-lists,log-output,lost-connection,migrations,npm-start,promoted-bytes}.test.ts',
   'service/test/{crash-images,storage-faults,storage-faults-postgres}.test.ts',
-  'service/test/{small-heap.isolated,pipelines,replicas,start,stock-command,stop,unusable-database}.test.ts',
+  'service/test/{small-heap.isolated,pipelines,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
+  'examples/tenants/test/*.test.ts',
   'scripts/test/{api,docs,graphs-agree,kubernetes,release,type-tests}.test.ts',
 ];
 const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
@@ -66,7 +69,7 @@ export default defineConfig({
     silent: 'passed-only',
     // No test is named for being slow: the time of a file stands behind its name.
     slowTestThreshold: 600_000,
-    reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : []), new Skipped()],
+    reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : []), new LastLine()],
     // Most tests wait for a database, a timer or a socket. More workers than these would need more sessions than PostgreSQL has.
     maxWorkers: Math.min(8, 2 * availableParallelism()),
     // Some tests start compilers, and CI machines are slower than yours.
