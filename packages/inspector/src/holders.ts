@@ -20,6 +20,8 @@ interface Held {
   readonly request: RequestRecord | undefined;
   readonly since: number;
   until: number | undefined;
+  /** COMMIT or ROLLBACK was sent. */
+  ending: boolean;
   /** Its longest so far. */
   longest: Stretch | undefined;
   /** The line of its last statement, and when that was complete. */
@@ -31,7 +33,7 @@ interface Held {
 
 /** What has ended is looked at by those who waited for it, which is within the same milliseconds. */
 const MOST_ENDED = 256;
-/** PostgreSQL wakes who waits after it has responded to COMMIT, and a busy process hears of it late. */
+/** Databases wake who waits before or after they respond to COMMIT, and a busy process hears of either late. */
 const SAME_MOMENT_MS = 20;
 /** Who had a connection for a shorter time, and not for half of the waiting, is not to blame. */
 const SHORT_MS = 100;
@@ -64,7 +66,7 @@ export class Holders {
   }
 
   acquired(scope: object, request: RequestRecord | undefined, now: number, pool?: object): void {
-    const none = { until: undefined, longest: undefined, last: undefined };
+    const none = { until: undefined, ending: false, longest: undefined, last: undefined };
     this.#open.set(scope, { ...none, pool, request, since: now, lastAt: now, changed: new Map() });
   }
 
@@ -82,6 +84,11 @@ export class Holders {
   /** A connection of a statement outside of transactions was returned. */
   returned(now: number): void {
     this.#returned = now;
+  }
+
+  ending(scope: object): void {
+    const held = this.#open.get(scope);
+    if (held) held.ending = true;
   }
 
   ended(scope: object, now: number): void {
@@ -126,7 +133,7 @@ export class Holders {
     const own = this.#open.get(scope);
     const others = this.#during(from, to).filter((held) => held !== own && held.since <= from);
     const holders = others.filter(({ changed }) => tables.some((table) => changed.has(table)));
-    const ended = holders.filter(({ until }) => this.#isSameMoment(until, to));
+    const ended = holders.filter((held) => this.#hasLetGo(held, to));
     const found = longest(ended.length > 0 ? ended : holders);
     return found && this.#shown(found, to, tables.map((table) => found.changed.get(table)).find(Boolean));
   }
@@ -140,7 +147,7 @@ export class Holders {
       ...(where !== undefined && { where }),
       ...(doing !== undefined && { doing }),
       milliseconds: (held.until ?? to) - held.since,
-      ended: this.#isSameMoment(held.until, to),
+      ended: this.#hasLetGo(held, to),
     };
   }
 
@@ -156,6 +163,10 @@ export class Holders {
     if (milliseconds < half) return undefined;
     if (isStatement) return { what: `one statement took ${ms(milliseconds)}${at(place)}`, place };
     return { what: `it sent no statement for ${ms(milliseconds)} after ${place?.line ?? 'BEGIN'}`, place };
+  }
+
+  #hasLetGo({ ending, until }: Held, to: number): boolean {
+    return until === undefined ? ending : this.#isSameMoment(until, to);
   }
 
   #isSameMoment(until: number | undefined, to: number): boolean {

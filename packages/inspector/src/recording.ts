@@ -44,6 +44,7 @@ export function listen(recorder: Recorder, { lines = false } = {}): () => void {
     'ambit:transaction:refused': ({ parent, milliseconds, error }) => transactions.refused(parent, milliseconds, error),
     'ambit:transaction:acquired': ({ scope, milliseconds }) => transactions.acquired(scope, milliseconds),
     'ambit:transaction:begun': ({ scope, milliseconds }) => transactions.begun(scope, milliseconds),
+    'ambit:transaction:finishing': ({ scope }) => transactions.finishing(scope),
     'ambit:transaction:finished': ({ scope, outcome, milliseconds, error }) =>
       transactions.finished(scope, outcome, milliseconds, error),
     'ambit:transaction:finding': (finding) => recorder.found(finding),

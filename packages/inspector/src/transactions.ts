@@ -110,6 +110,10 @@ export class TransactionRecorder {
     this.#trail.step(entry, 'begin', { took });
   }
 
+  finishing(scope: object): void {
+    this.#holders.ending(scope);
+  }
+
   finished(scope: object, outcome: Exclude<Outcome, 'refused'>, took: number, error: unknown): void {
     const entry = this.#trail.entryOf(scope);
     if (!entry) return;

@@ -178,6 +178,15 @@ describe('waiting', () => {
     expect(kindsAfter(holder.record, waiter.record)).toEqual(['lock']);
   });
 
+  it('for a lock is found where the holder hears later of its own COMMIT', () => {
+    const [holder, waiter] = [begin(), begin()];
+    send(holder.scope, 'UPDATE products SET a = 1 WHERE id = 1', 5);
+    tell('transaction:finishing', { scope: holder.scope });
+    send(waiter.scope, 'UPDATE products SET a = 2 WHERE id = 1', 201);
+    finish(holder.scope);
+    expect(kindsAfter(holder.record, waiter.record)).toEqual(['lock']);
+  });
+
   it('is not what a statement does that never takes less', () => {
     const slow = 'UPDATE products SET a = pg_sleep(0.2) WHERE id = 1';
     const alone = begin();

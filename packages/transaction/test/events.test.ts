@@ -5,7 +5,9 @@ import type { IConnection } from '../src/index.js';
 import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 
-const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'finished'].map((name) => `ambit:transaction:${name}`);
+const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'finishing', 'finished'].map(
+  (name) => `ambit:transaction:${name}`,
+);
 
 let heard: { readonly name: string; readonly message: Record<string, unknown> }[] = [];
 const hear = (message: unknown, name: string | symbol): void =>
@@ -43,6 +45,7 @@ it('publishes a transaction from its connection to its COMMIT', async () => {
     { name: 'acquired', message: { parent: request, scope, milliseconds } },
     { name: 'begun', message: { scope, milliseconds } },
     { name: 'statement', message: { scope, sql: 'INSERT order', milliseconds } },
+    { name: 'finishing', message: { scope } },
     { name: 'finished', message: { scope, outcome: 'committed', milliseconds } },
   ]);
 });
@@ -57,6 +60,7 @@ it('publishes a failed statement with its error, and the rollback that follows',
 
   expect(heard.map(({ name, message }) => [name, message['outcome'], message['error'] instanceof Error])).toEqual([
     ['statement', undefined, true],
+    ['finishing', undefined, false],
     ['finished', 'rolled back', true],
   ]);
 });
@@ -68,7 +72,7 @@ it('publishes a COMMIT without a response as unknown', async () => {
 
   await transaction.commit().catch(() => undefined);
 
-  expect(heard).toMatchObject([{ name: 'finished', message: { outcome: 'unknown' } }]);
+  expect(heard).toMatchObject([{ name: 'finishing' }, { name: 'finished', message: { outcome: 'unknown' } }]);
 });
 
 it('publishes that a pool gave no connection', async () => {

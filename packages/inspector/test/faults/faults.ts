@@ -301,13 +301,13 @@ export function kindOf({ kind }: Fault, database: Database): TroubleKind {
   return typeof kind === 'string' ? kind : kind[database];
 }
 
-const MOST_ATTEMPTS = 4;
+const MOST_ATTEMPTS = 2;
 const NAMED_WITHIN_MS = 5000;
 const LOOK_AGAIN_MS = 50;
 
 /**
- * Makes the fault, and waits until the inspector names its cause and its line. What a busy machine does to two requests may
- * turn around who came first, or make a wait too short to be noticed, so it is made again.
+ * Makes the fault, and waits until the inspector names its cause and its line. A busy machine may turn around
+ * which of two requests came first, so it is made once more; on a quiet one the first time is enough.
  */
 export async function make(app: FaultyApp, fault: Fault, database: Database): Promise<Trouble> {
   const [kind, line] = [kindOf(fault, database), lineOf(fault)];

@@ -1,7 +1,6 @@
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
 import { because, isTransactionError, report, TransactionError } from '../core/errors.js';
-import { transactionFinished } from '../core/events.js';
 import type { StatementQueue } from '../core/queues.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import type { CallbackKind, Callbacks } from './callbacks.js';
@@ -76,6 +75,9 @@ function takesNothing(error: unknown): boolean {
   return isTransactionError(error) && TAKES_NOTHING.has(error.code);
 }
 
+/** COMMIT or ROLLBACK is about to be sent, or the outcome is decided. */
+type Progress = 'sending' | 'decided';
+
 const oneTurn = Promise.resolve();
 
 /**
@@ -87,15 +89,13 @@ const oneTurn = Promise.resolve();
  * they do the transaction is open, for statements and for a rollback.
  */
 export class Completion {
-  /** `performance.now()` when COMMIT or ROLLBACK was sent, if anybody listens. */
-  sentAt = 0;
   /** Made for the first callback: a transaction without any pays nothing. */
   callbacks: Callbacks | undefined = undefined;
   readonly #connection: IPooledConnection;
   readonly #queue: StatementQueue;
   readonly #settings: TransactionSettings;
   readonly #statements: Pick<ScopedConnection, 'failure'>;
-  readonly #onDecided: () => void;
+  readonly #onProgress: (progress: Progress) => void;
   #phase: Phase = PHASES.acquired;
   /** The reason that `rollback()` was called with. */
   #reason: unknown = undefined;
@@ -109,13 +109,13 @@ export class Completion {
     queue: StatementQueue,
     settings: TransactionSettings,
     statements: Pick<ScopedConnection, 'failure'>,
-    onDecided: () => void,
+    onProgress: (progress: Progress) => void,
   ) {
     this.#connection = connection;
     this.#queue = queue;
     this.#settings = settings;
     this.#statements = statements;
-    this.#onDecided = onDecided;
+    this.#onProgress = onProgress;
   }
 
   get state(): TransactionState {
@@ -191,7 +191,7 @@ export class Completion {
     }
   }
 
-  /** When the outcome is decided, `onDecided` is called; `state` and `error` tell which. A second call changes nothing. */
+  /** When the outcome is decided, `onProgress` is called; `state` and `error` tell which. A second call changes nothing. */
   commit(): void {
     if (this.isRequested || this.#phase === PHASES.preparing) return;
     if (!this.callbacks?.prepares) return this.#startCommit();
@@ -245,7 +245,7 @@ export class Completion {
     this.#send('COMMIT', (failed) => {
       if (!failed) this.#phase = PHASES.committed;
       else this.#failCommit(failed.error);
-      this.#onDecided();
+      this.#onProgress('decided');
     });
   }
 
@@ -264,7 +264,7 @@ export class Completion {
   #sendRollback(): void {
     const settle = (): void => {
       this.#phase = PHASES.rolledBack;
-      this.#onDecided();
+      this.#onProgress('decided');
     };
     // Behind a statement that was abandoned ROLLBACK would only queue up.
     if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) return settle();
@@ -308,7 +308,7 @@ export class Completion {
   #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
     const connection = this.#connection;
     const { clock, endTimeoutMs } = this.#settings;
-    if (transactionFinished.hasSubscribers) this.sentAt = performance.now();
+    this.#onProgress('sending');
     try {
       const response = what === 'COMMIT' ? connection.commit() : connection.rollback();
       const late = (): TransactionError => {

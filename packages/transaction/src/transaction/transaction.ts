@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
-import { publishEnded, since, transactionBegun, transactionFinished } from '../core/events.js';
+import { publishFinished, publishFinishing, since, transactionBegun } from '../core/events.js';
 import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/queues.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
@@ -74,6 +74,8 @@ export class Transaction {
   readonly #lost = new LostSignal();
   readonly #outcomeKnown = new Milestone();
   readonly #completed = new Milestone();
+  /** When COMMIT or ROLLBACK was sent, if anybody listens. */
+  #sentAt = 0;
   #stopTimer: (() => void) | undefined = undefined;
   #stopListening: (() => void) | undefined = undefined;
   #forgetParent: (() => void) | undefined = undefined;
@@ -97,7 +99,10 @@ export class Transaction {
     this.guardsParent = guardsParent;
     this.#pooled = connection;
     this.#connection = new ScopedConnection(this, connection, queue);
-    this.#completion = new Completion(connection, queue, settings, this.#connection, () => this.#complete());
+    this.#completion = new Completion(connection, queue, settings, this.#connection, (progress) => {
+      if (progress === 'sending') this.#sentAt = publishFinishing(scope);
+      else this.#complete();
+    });
   }
 
   /** How far it is: `acquired` until BEGIN has succeeded, then `open`, then its outcome. */
@@ -445,7 +450,7 @@ export class Transaction {
 
   /** The outcome is decided. */
   #complete(): void {
-    if (transactionFinished.hasSubscribers) publishEnded(this, this.#completion.sentAt);
+    publishFinished(this, this.#sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#outcomeKnown.reach();
