@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { inspectorMiddleware } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
-import { chromium } from 'playwright-core';
+import { launchChromium } from '@ambit/host-contract/chromium';
 import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
 const { values: options } = parseArgs({
@@ -50,7 +50,7 @@ await once(server, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
 const url = `http://127.0.0.1:${port}`;
 const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-quic'] });
+const browser = await launchChromium();
 try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   await page.goto(`${url}/inspector/#/requests`);

@@ -12,7 +12,12 @@ MARIADB.port ||= '3306';
 
 /** The first that fits a test counts. @type {readonly Reason[]} */
 const REASONS = [
-  { what: 'in a browser', why: 'no Chromium', names: /chromium/i, isThere: () => existsSync('/usr/bin/chromium') },
+  {
+    what: 'in a browser',
+    why: 'no Chromium',
+    names: /chromium/i,
+    isThere: () => existsSync('/usr/bin/chromium-headless-shell'),
+  },
   {
     what: 'on Redis',
     why: `no server at ${REDIS.host}`,

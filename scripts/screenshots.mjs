@@ -7,7 +7,7 @@ import { containerMiddleware } from '@ambit/express';
 import { inspectorMiddleware } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
-import { chromium } from 'playwright-core';
+import { launchChromium } from '@ambit/host-contract/chromium';
 import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
 const VIEW = { width: 1360, height: 800 };
@@ -39,10 +39,7 @@ await once(server, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
 const url = `http://127.0.0.1:${port}`;
 
-const browser = await chromium.launch({
-  executablePath: '/usr/bin/chromium',
-  args: ['--disable-quic'],
-});
+const browser = await launchChromium();
 try {
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const page = await browser.newPage({ viewport: VIEW, colorScheme });

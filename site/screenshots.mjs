@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { launchChromium } from '@ambit/host-contract/chromium';
 import { siteServer } from './serve.mjs';
 
 const PAGES = ['/', '/guides/orms.html', '/api/container.html', '/documentation.html', '/playground.html'];
@@ -15,7 +15,7 @@ mkdirSync(folder, { recursive: true });
 const server = siteServer().listen(0, '127.0.0.1');
 await once(server, 'listening');
 const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--disable-quic'] });
+const browser = await launchChromium();
 try {
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of WIDTHS) {

@@ -25,7 +25,10 @@ const tests = Number(values.tests);
 const ways = (values.only ?? 'sandbox,truncate,new database').split(',');
 
 const browser = values.browser
-  ? await chromium.launchServer({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-quic'] })
+  ? await chromium.launchServer({
+      executablePath: '/usr/bin/chromium-headless-shell',
+      args: ['--no-sandbox', '--disable-quic'],
+    })
   : undefined;
 /** @type {Map<string, number>} */
 const seconds = new Map();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, type Service, startService } from '../src/index.js';
 import { App } from './support/app.js';
-import { chromiumUnwanted, launchChromium } from './support/openapi-chromium.js';
+import { chromiumUnwanted, launchChromium } from '@ambit/host-contract/chromium';
 import { operations } from './support/openapi-document.js';
 
 /** For a machine that is busy with other things: more than any one wait of a test. */

@@ -27,7 +27,7 @@ const server = createServer((req, res) => {
   );
 });
 await new Promise((resolve) => void server.listen(0, '127.0.0.1', resolve));
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' });
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium-headless-shell' });
 try {
   const page = await browser.newPage();
   await page.goto(`http://127.0.0.1:${server.address().port}/`);

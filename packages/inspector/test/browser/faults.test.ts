@@ -13,7 +13,7 @@ import {
   make,
   troublesOf,
 } from '../faults/faults.js';
-import { chromiumUnwanted, launchChromium } from '../support/chromium.js';
+import { chromiumUnwanted, launchChromium } from '@ambit/host-contract/chromium';
 
 const MOST_CLICKS = 2;
 

@@ -2,7 +2,7 @@ import axe from 'axe-core';
 import { describe, expect, it } from 'vitest';
 import { hasTag, lifetimes, optional, Registration, scope, singleton } from '@ambit/container';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '../support/chromium.js';
+import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 
 describe.skipIf(chromiumUnwanted)('the graph in Chromium', () => {
   const t = useBrowserApp();

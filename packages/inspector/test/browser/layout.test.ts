@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '../support/chromium.js';
+import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 
 /** Names of what is not completely within the window, from left to right. */
 const CUT_OFF = `[...document.querySelectorAll('.top button, .connection, .rate, .took, .status, .request .badge, .tools > *')]

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Registration, singleton } from '@ambit/container';
 import { createApp } from '../support/app.js';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '../support/chromium.js';
+import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 
 const TOKEN = 'a token that is long enough';
 

@@ -1,7 +1,7 @@
 import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '../support/chromium.js';
+import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 
 describe.skipIf(chromiumUnwanted)('a request on the page in Chromium', () => {
   const t = useBrowserApp();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chromiumUnwanted } from '../support/chromium.js';
+import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 import { useBrowserApp } from '../support/browser-app.js';
 
 describe.skipIf(chromiumUnwanted)('requests on the page in Chromium', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '../support/chromium.js';
+import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 
 describe.skipIf(chromiumUnwanted)('keyboard shortcuts in Chromium', () => {
   const t = useBrowserApp();
