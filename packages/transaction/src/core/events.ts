@@ -19,10 +19,10 @@ export const statementSent = channel('ambit:statement:sent');
 export const transactionStatement = channel('ambit:transaction:statement');
 /** `{ sql, milliseconds, statement?, error? }`, after a statement outside of a transaction succeeded or failed. Never its parameters. */
 export const statementOutside = channel('ambit:statement:outside');
-/** `{ scope }`, before COMMIT or ROLLBACK is sent: whoever waits for its locks may go on before its outcome is known. */
-const transactionFinishing = channel('ambit:transaction:finishing');
+/** `{ scope }`, before COMMIT or ROLLBACK is sent: those who wait for its locks may go on before its outcome is known. */
+export const transactionFinishing = channel('ambit:transaction:finishing');
 /** `{ scope, outcome, milliseconds, error? }`, after COMMIT or ROLLBACK; the outcome is `committed`, `rolled back` or `unknown`. */
-const transactionFinished = channel('ambit:transaction:finished');
+export const transactionFinished = channel('ambit:transaction:finished');
 
 /** The milliseconds since a `performance.now()`; 0 where it was not read, because nobody had subscribed yet. */
 export function since(start: number): number {
@@ -75,13 +75,6 @@ interface Completed {
   readonly error: Error | undefined;
 }
 
-/** Returns when that was, if anybody will listen to the end. */
-export function publishFinishing(scope: object): number {
-  if (transactionFinishing.hasSubscribers) transactionFinishing.publish({ scope });
-  return transactionFinished.hasSubscribers ? performance.now() : 0;
-}
-
 export function publishFinished({ scope, state: outcome, error }: Completed, sentAt: number): void {
-  if (!transactionFinished.hasSubscribers) return;
   transactionFinished.publish({ scope, outcome, milliseconds: since(sentAt), ...(error ? { error } : {}) });
 }

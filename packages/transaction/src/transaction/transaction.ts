@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
-import { publishFinished, publishFinishing, since, transactionBegun } from '../core/events.js';
+import { publishFinished, since, transactionBegun, transactionFinished, transactionFinishing } from '../core/events.js';
 import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/queues.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
@@ -100,7 +100,7 @@ export class Transaction {
     this.#pooled = connection;
     this.#connection = new ScopedConnection(this, connection, queue);
     this.#completion = new Completion(connection, queue, settings, this.#connection, (progress) => {
-      if (progress === 'sending') this.#sentAt = publishFinishing(scope);
+      if (progress === 'sending') this.#publishFinishing();
       else this.#complete();
     });
   }
@@ -448,9 +448,14 @@ export class Transaction {
     if (this.state !== 'committed') throw this.#completion.rejection;
   }
 
+  #publishFinishing(): void {
+    if (transactionFinishing.hasSubscribers) transactionFinishing.publish({ scope: this.scope });
+    if (transactionFinished.hasSubscribers) this.#sentAt = performance.now();
+  }
+
   /** The outcome is decided. */
   #complete(): void {
-    publishFinished(this, this.#sentAt);
+    if (transactionFinished.hasSubscribers) publishFinished(this, this.#sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#outcomeKnown.reach();
