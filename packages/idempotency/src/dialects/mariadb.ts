@@ -4,6 +4,7 @@ import { runOnPool } from '@ambit/transaction/extension';
 import { BATCH_SIZE, type Dialect } from './key-table.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const DEADLOCK = '40001';
 const RETRIES = 3;
 const PAUSE_MS = 10;
 
@@ -60,8 +61,16 @@ export const mariadb: Dialect = (table) => {
         if (old.length > 0) await connection.query(remove, filledUp(old.map(({ key }) => key)));
         return old.map(({ created_at: createdAt }) => Number(createdAt));
       };
-      // The one level of InnoDB at which a search by age locks no gap, so that new keys can be stored meanwhile.
-      return runOnPool(pool, removeOldest, { isolation: 'read committed' });
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          // The one level of InnoDB at which a search by age locks no gap, so that new keys can be stored meanwhile.
+          return await runOnPool(pool, removeOldest, { isolation: 'read committed' });
+        } catch (error) {
+          // It and those who store or undo rows beside them may have waited for each other: then nothing was removed.
+          if (sqlStateOf(error) !== DEADLOCK || attempt > RETRIES) throw error;
+          await sleep(attempt * PAUSE_MS);
+        }
+      }
     },
   };
 };
