@@ -1,11 +1,10 @@
 import { lifetimes, onStart } from '@ambit/container';
 import { createIdempotency, type Idempotency } from '@ambit/idempotency';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
-import type { TransactionCheck } from '@ambit/transaction/check';
+import { type TransactionCheck, transactionCheck } from '@ambit/transaction/check';
 import { type Config, ConfigService, type IConfigService } from './config/config.js';
 import type { ISqlDialect } from './database/engine.js';
 import { engineOf } from './database/engines.js';
-import { createTransactionCheck } from './database/pool.js';
 import { prepareDatabase } from './database/prepare.js';
 import { Health } from './health.js';
 import { type IRequestContext, RequestContext } from './ids.js';
@@ -21,6 +20,23 @@ export const hosts = feature('hosts', {
   IRequestSignal: scopes.registered('request').as<AbortSignal>(),
   IConnection: scopes.registered('transaction').as<IConnection>(),
 });
+
+/** No request of the service holds a transaction for so long without a statement, even on a machine that is busy. */
+const GAP_MS = 1000;
+
+/** Checks the use of transactions where `TRANSACTION_CHECK` asks for it; otherwise it does nothing. */
+export function createTransactionCheck(
+  { transactionCheck: mode }: Config,
+  logger: ILogger,
+  gapMs = GAP_MS,
+): TransactionCheck {
+  return transactionCheck({
+    enabled: mode !== 'off',
+    mode: mode === 'throw' ? 'throw' : 'report',
+    gapMs,
+    report: ({ message: msg, ...finding }) => logger.warn({ msg, finding }),
+  });
+}
 
 /** They are kept for a day. */
 export function createKeys(pool: IDatabasePool, { name: dialect }: ISqlDialect, logger: ILogger): Idempotency {

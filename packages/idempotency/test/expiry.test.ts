@@ -67,6 +67,25 @@ describe.each(databases)('with $name', ({ dialect, missing, open }) => {
       expect(await orders.keys()).toEqual([]);
     });
 
+    test.runIf(dialect === 'mariadb')(
+      'are removed by another attempt where the first one ends a deadlock',
+      async () => {
+        const { pool } = orders;
+        // It keeps what a rollback would undo.
+        await pool.query('CREATE TABLE attempts (number integer) ENGINE = MyISAM');
+        await pool.query(`CREATE TRIGGER first_fails BEFORE DELETE ON idempotency_keys FOR EACH ROW
+        IF (SELECT COUNT(*) FROM attempts) = 0 THEN
+          INSERT INTO attempts VALUES (1);
+          SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213;
+        END IF`);
+        await insert('old', DAY_MS);
+        expect(await createIdempotency(pool, { dialect }).removeExpired()).toBe(1);
+        expect([await orders.keys(), await pool.query('SELECT number FROM attempts')]).toEqual([[], [{ number: 1 }]]);
+        await pool.query('DROP TRIGGER first_fails');
+        await pool.query('DROP TABLE attempts');
+      },
+    );
+
     test('that cannot be removed are reported, and nothing fails', async () => {
       const { pool } = orders;
       const errors: unknown[] = [];

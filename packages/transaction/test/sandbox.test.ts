@@ -26,19 +26,22 @@ const insert = (on: Pick<IDatabasePool, 'query'>, id: number): Promise<unknown> 
 const ids = async (on: Pick<IDatabasePool, 'query'>): Promise<number[]> =>
   (await on.query<Note>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id);
 
+/** A sandbox on a database of its own, with a table that has these rows. */
+async function openWithNotes<Database extends TestDatabase>(open: () => Promise<Database>, ...stored: number[]) {
+  const database = await open();
+  const pool = database.pool();
+  await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
+  for (const id of stored) await insert(pool, id);
+  return { database, pool, box: await sandbox(pool) };
+}
+
 describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
   describe.skipIf(missing)('is a pool for one test', () => {
     let database: TestDatabase;
     let pool: IDatabasePool;
     let box: Sandbox;
 
-    beforeEach(async () => {
-      database = await open();
-      pool = database.pool();
-      await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
-      await insert(pool, 0);
-      box = await sandbox(pool);
-    });
+    beforeEach(async () => void ({ database, pool, box } = await openWithNotes(open, 0)));
     afterEach(async () => {
       await box.rollback();
       await database.drop();
@@ -248,12 +251,7 @@ describe.each(databases.filter(({ hasSeveralWriters }) => hasSeveralWriters))(
       let pool: IDatabasePool;
       let box: Sandbox;
 
-      beforeEach(async () => {
-        database = await open();
-        pool = database.pool();
-        await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
-        box = await sandbox(pool);
-      });
+      beforeEach(async () => void ({ database, pool, box } = await openWithNotes(open)));
       afterEach(async () => {
         await box.rollback();
         await database.drop();
@@ -303,12 +301,7 @@ describe.skipIf(databases.every(({ name, missing }) => name !== 'PostgreSQL' || 
     let pool: IDatabasePool;
     let box: Sandbox;
 
-    beforeEach(async () => {
-      database = await openPostgres();
-      pool = database.pool();
-      await pool.query('CREATE TABLE notes (id INTEGER PRIMARY KEY)');
-      box = await sandbox(pool);
-    });
+    beforeEach(async () => void ({ database, pool, box } = await openWithNotes(openPostgres)));
     afterEach(async () => {
       await box.rollback();
       await database.drop();

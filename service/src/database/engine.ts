@@ -1,5 +1,12 @@
-import type { DatabasePool } from '@ambit/transaction';
-import type { Queryable } from './pool.js';
+import type { DatabasePool, IDatabasePool } from '@ambit/transaction';
+
+/** Runs statements: the pool outside a transaction, the connection within one. */
+export type Queryable = Pick<IDatabasePool, 'query'>;
+
+/** How long shutdown waits for a statement whose client was disconnected before. */
+export const CLOSE_TIMEOUT_MS = 1000;
+/** A statement of a migration may take longer than one of a request. */
+export const MIGRATION_STATEMENT_MS = 600_000;
 
 /** The columns of rows that are sent as JSON. A text has at most 255 characters. */
 export type JsonColumns = Readonly<Record<string, 'text' | 'integer'>>;

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
 import { runOnPool } from '@ambit/transaction/extension';
-import type { IEngine, ISqlDialect } from './engine.js';
-import type { Queryable } from './pool.js';
+import type { IEngine, ISqlDialect, Queryable } from './engine.js';
 import { type OnRetry, whenAvailable } from './unusable.js';
 
 /** The path is the same from `dist/database` and from `src/database`. */

@@ -2,10 +2,9 @@ import type { DatabasePool, IDatabasePool } from '@ambit/transaction';
 import { type Config, ConfigError } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
 import { ExplainedError } from '../problem.js';
-import type { IEngine, ISqlDialect } from './engine.js';
+import type { IEngine, ISqlDialect, Queryable } from './engine.js';
 import { engineOf } from './engines.js';
 import { migrate } from './migrate.js';
-import type { Queryable } from './pool.js';
 import { explained, type OnRetry, reasonOf, whenAvailable } from './unusable.js';
 
 /** Applies the migrations, and waits for a database that is not available yet. */

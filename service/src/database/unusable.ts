@@ -10,7 +10,7 @@ const NO_TLS_CODE = 'HANDSHAKE_NO_SSL_SUPPORT';
 const REFUSED = /^(?:CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_|ERR_(?:TLS_CERT|OSSL_))/;
 
 /** Whether a TLS setting of `DATABASE_URL` has to be corrected; of several hosts, for each of them. */
-export function isTlsFault(error: unknown): boolean {
+function isTlsFault(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isTlsFault);
   if (!(error instanceof Error)) return false;
   const { code = '', syscall } = error as NodeJS.ErrnoException;
@@ -27,6 +27,22 @@ export const FOREIGN_DATABASE = 'This seems to be the database of another progra
 export function explained(error: unknown, engine: IEngine): unknown {
   const message = engine.explain(error);
   return message === undefined ? error : new ExplainedError(message, 1, { cause: error });
+}
+
+/** Why a server cannot be used. `advice` is what to do, by the code of its error. */
+export function explainServer(
+  error: unknown,
+  { name, tls }: { readonly name: string; readonly tls: string },
+  code: string | number,
+  advice: Readonly<Record<string | number, string>>,
+): string | undefined {
+  const refused = advice[code];
+  if (refused !== undefined) return `${name} cannot be used: ${reasonOf(error)} (${code}). ${refused}.`;
+  if (!isConnectionFault(error)) return undefined;
+  const correction = isTlsFault(error)
+    ? `Correct ${tls} in DATABASE_URL, or the certificates`
+    : 'Check that it runs, and the host and the port in DATABASE_URL';
+  return `${name} cannot be reached: ${reasonOf(error)}. ${correction}.`;
 }
 
 /** The message of the innermost cause: what the driver or the system reported. */

@@ -6,7 +6,7 @@ import { TransactionError, type TransactionOptions } from '@ambit/transaction';
 import { unchecked } from '@ambit/transaction/check';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Queryable } from '../database/pool.js';
+import type { Queryable } from '../database/engine.js';
 import type { HttpResponse } from '../http/response.js';
 import { idOf, newId, storedId } from '../ids.js';
 import { alias, feature, hosts, infrastructure, of } from '../infrastructure.js';

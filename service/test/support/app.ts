@@ -2,7 +2,7 @@ import { type Container, onDispose, onStart, Registration, singleton } from '@am
 import { override } from '@ambit/container/tools';
 import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
 import { migrate } from '../../src/database/migrate.js';
-import { createTransactionCheck } from '../../src/database/pool.js';
+import { createTransactionCheck } from '../../src/infrastructure.js';
 import { createPool, engineOf } from '../../src/database/engines.js';
 import {
   type Config,

@@ -1,8 +1,7 @@
 import { type Binding, hasTag, Registration, scope, singleton } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { IRequestContext } from '../../src/ids.js';
-import type { ISqlDialect } from '../../src/database/engine.js';
-import type { Queryable } from '../../src/database/pool.js';
+import type { ISqlDialect, Queryable } from '../../src/database/engine.js';
 import { type NewOrder, type Order, OrderRepository } from '../../src/orders/orders.js';
 import { type NewUser, type User, UserRepository } from '../../src/users/users.js';
 

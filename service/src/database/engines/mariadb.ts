@@ -6,9 +6,16 @@ import type * as Mysql2 from 'mysql2/promise';
 import type { MariadbConfig } from '../../config/config.js';
 import type { MariadbServer } from '../../config/database-url.js';
 import { ExplainedError } from '../../problem.js';
-import type { IEngine, ISqlDialect, JsonColumns, MigrationRules } from '../engine.js';
-import { CLOSE_TIMEOUT_MS, MIGRATION_STATEMENT_MS, type Queryable } from '../pool.js';
-import { explained, FOREIGN_DATABASE, isConnectionFault, isTlsFault, reasonOf } from '../unusable.js';
+import {
+  CLOSE_TIMEOUT_MS,
+  type IEngine,
+  type ISqlDialect,
+  type JsonColumns,
+  MIGRATION_STATEMENT_MS,
+  type MigrationRules,
+  type Queryable,
+} from '../engine.js';
+import { explained, explainServer, FOREIGN_DATABASE, reasonOf } from '../unusable.js';
 
 /** The texts of our tables: `'a'`, `'A'` and `'a '` are different keys, in the order of their characters' numbers. */
 const COLLATION = 'CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin';
@@ -122,15 +129,8 @@ export class MariadbEngine implements IEngine {
   }
 
   explain(error: unknown): string | undefined {
-    const reason = reasonOf(error);
-    const number = numberOf(error);
-    const refused = number === undefined ? undefined : ADVICE[number];
-    if (refused !== undefined) return `MariaDB cannot be used: ${reason} (${number}). ${refused}.`;
-    if (!isConnectionFault(error)) return undefined;
-    const advice = isTlsFault(error)
-      ? 'Correct ssl-mode, ssl-ca, ssl-cert and ssl-key in DATABASE_URL, or the certificates'
-      : 'Check that it runs, and the host and the port in DATABASE_URL';
-    return `MariaDB cannot be reached: ${reason}. ${advice}.`;
+    const number = numberOf(error) ?? '';
+    return explainServer(error, { name: 'MariaDB', tls: 'ssl-mode, ssl-ca, ssl-cert and ssl-key' }, number, ADVICE);
   }
 
   isAbsence(error: unknown): boolean {

@@ -1,10 +1,9 @@
 import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
 import { createPostgresPool, type PostgresPoolOptions } from '@ambit/transaction/postgres';
 import type { PostgresConfig, ReplicatedConfig } from '../../config/config.js';
-import type { IEngine, ISqlDialect } from '../engine.js';
-import { CLOSE_TIMEOUT_MS, MIGRATION_STATEMENT_MS } from '../pool.js';
+import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, MIGRATION_STATEMENT_MS } from '../engine.js';
 import { rowsOf, sharedMigrations, sharedSql } from './shared-sql.js';
-import { FOREIGN_DATABASE, isConnectionFault, isTlsFault, reasonOf } from '../unusable.js';
+import { explainServer, FOREIGN_DATABASE } from '../unusable.js';
 
 export const postgresDialect: ISqlDialect = {
   name: 'postgres',
@@ -57,14 +56,7 @@ export class PostgresEngine implements IEngine {
 
   explain(error: unknown): string | undefined {
     const state = sqlStateOf(error) ?? '';
-    const reason = reasonOf(error);
-    const refused = ADVICE[state];
-    if (refused !== undefined) return `PostgreSQL cannot be used: ${reason} (${state}). ${refused}.`;
-    if (!isConnectionFault(error)) return undefined;
-    const advice = isTlsFault(error)
-      ? 'Correct sslmode, sslrootcert, sslcert and sslkey in DATABASE_URL, or the certificates'
-      : 'Check that it runs, and the host and the port in DATABASE_URL';
-    return `PostgreSQL cannot be reached: ${reason}. ${advice}.`;
+    return explainServer(error, { name: 'PostgreSQL', tls: 'sslmode, sslrootcert, sslcert and sslkey' }, state, ADVICE);
   }
 
   isAbsence(error: unknown): boolean {

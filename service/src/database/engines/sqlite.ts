@@ -4,8 +4,7 @@ import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
 import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
 import type { SqliteConfig } from '../../config/config.js';
 import { ExplainedError } from '../../problem.js';
-import type { IEngine, ISqlDialect } from '../engine.js';
-import { CLOSE_TIMEOUT_MS, type Queryable } from '../pool.js';
+import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, type Queryable } from '../engine.js';
 import { rowsOf, sharedMigrations, sharedSql } from './shared-sql.js';
 import { explained, FOREIGN_DATABASE, isConnectionFault, reasonOf } from '../unusable.js';
 
