@@ -1,12 +1,12 @@
 import Libsql from 'libsql';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { IDatabasePool, Row } from '../src/index.js';
+import type { DatabasePool, Row } from '../src/index.js';
 import { changesSession } from '../src/sqlite/database.js';
 import { openSqlite } from './support/databases.js';
 
 describe('what a statement leaves in its session on SQLite', () => {
   let database: Awaited<ReturnType<typeof openSqlite>>;
-  let pool: IDatabasePool;
+  let pool: DatabasePool;
 
   beforeEach(async () => {
     database = await openSqlite();
@@ -83,6 +83,15 @@ describe('what a statement leaves in its session on SQLite', () => {
       await pool.query('VACUUM');
     }
     expect(await pool.query('SELECT product FROM stock')).toHaveLength(2);
+  });
+
+  test('is no plan that reads what tables were before they were changed', async () => {
+    const explain = 'EXPLAIN DELETE FROM stock';
+    for (let round = 0; round < 300; round++) {
+      const plans = [await pool.query(explain), (await pool.execute(explain)).rows];
+      for (const plan of plans) expect(plan).toContainEqual(expect.objectContaining({ opcode: 'Clear', p4: 'stock' }));
+      await pool.query('VACUUM');
+    }
   });
 
   test('opens another connection after a COMMIT that found a statement in progress', async () => {

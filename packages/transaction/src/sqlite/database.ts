@@ -91,7 +91,7 @@ function waysToAsk(prepare: () => DriverStatement, sql: string): Ways {
   const statement = prepare();
   if (!statement.reader) return { locked: askingForOne(prepare), unlocked: askingForNone(statement) };
   if (isExplain(sql)) {
-    const ask = askingForPlan(statement);
+    const ask: Ask = (values) => planOf<Row>(prepare(), values).map(withOurValues);
     return { locked: ask, unlocked: ask };
   }
   const ask = givesOneRow(statement, sql) ? askingForOne(prepare, statement) : askingForAll(statement);
@@ -110,14 +110,14 @@ function askingForAll(statement: DriverStatement): Ask {
   return (values) => (statement.all(values) as Row[]).map(withOurValues);
 }
 
-/** An EXPLAIN is in progress for SQLite until it is reset, and no COMMIT succeeds until then; only get() resets it. */
-function askingForPlan(statement: DriverStatement): Ask {
-  const ask = askingForAll(statement);
-  return (values) => {
-    const rows = ask(values);
-    statement.get(values);
-    return rows;
-  };
+/**
+ * An EXPLAIN is in progress for SQLite until it is reset, and no COMMIT succeeds until then; only get() resets it. None is used twice:
+ * once tables have changed, an older plan names them by memory that is free, and the driver crashes the process over what is there.
+ */
+function planOf<R extends object>(statement: DriverStatement, values: readonly unknown[]): R[] {
+  const rows = statement.all(values) as R[];
+  statement.get(values);
+  return rows;
 }
 
 function askingForOne(prepare: () => DriverStatement, first?: DriverStatement): Ask {
@@ -281,9 +281,9 @@ export class DescribedStatement {
       const { changes, lastInsertRowid } = statement.run(values);
       return resultOfChanges(changes, lastInsertRowid, command);
     }
-    const rows = statement.all(values) as unknown[][];
-    // Until it is reset it is in progress for SQLite, and no COMMIT succeeds; only get() resets it.
-    if (this.#isExplain) statement.get(values);
+    const rows = this.#isExplain
+      ? planOf<unknown[]>(this.#prepared.prepare().raw(), values)
+      : (statement.all(values) as unknown[][]);
     const names = statement.columns().map(({ name }) => name);
     return resultOfRows(rows, names, { command, asArrays });
   }
