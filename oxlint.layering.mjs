@@ -35,8 +35,6 @@ const RULES = {
   nest: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['(express|fastify)', SQL] },
   inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: [...HOSTS, 'outbox', TEST_KIT], knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
-  // Converts programs; it imports nothing that it writes about.
-  codemod: { mayUse: [], knowsNo: [HTTP, SQL] },
   // Reads programs; it imports nothing that it reports on.
   doctor: { mayUse: [], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
   // Writes projects; the code of its template is theirs.
@@ -117,11 +115,8 @@ export default {
           ),
         ];
       }),
-    refuse(['service/**'], [upward(['codemod']), LEAVES, undeclared('service')]),
-    refuse(
-      ['service/*', 'service/{test,chaos,failover}/**'],
-      [upward(['codemod']), LEAVES, undeclared('service', { inTests: true })],
-    ),
+    refuse(['service/**'], [LEAVES, undeclared('service')]),
+    refuse(['service/*', 'service/{test,chaos,failover}/**'], [LEAVES, undeclared('service', { inTests: true })]),
     ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),
   ],
 };

@@ -9,7 +9,6 @@ const MOST_VALUES = 120;
 
 /** What only authors of hosts, drivers and adapters import, and the libraries of commands. */
 const NOT_FOR_APPLICATIONS = new Set([
-  '@ambit/codemod',
   '@ambit/doctor',
   '@ambit/fetch/host',
   '@ambit/http/host',

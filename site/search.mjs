@@ -24,7 +24,7 @@ export const searchOptions = /** @type {const} */ ({
     const kinds = /** @type {[RegExp, number][]} */ ([
       [/\/(#|documentation)/, 0.1],
       [/\/rules\//, 0.25],
-      [/\/(api|benchmarks|coming-from\/codemods)|\/errors\.html#(?!errors$)/, 0.4],
+      [/\/(api|benchmarks)|\/errors\.html#(?!errors$)/, 0.4],
       [/\/service\//, 0.9],
       [/\/concepts\//, 2.1],
       [/\/(readme|tutorial|guides|errors)/, 1.5],

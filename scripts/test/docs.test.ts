@@ -10,14 +10,11 @@ const pagesWithCode = pages.filter((page) => page.examples.length > 0);
 
 /**
  * Where services are registered one by one; all other pages teach `lifetimes()`. The spec of the service fixes `Registration`, and who comes from
- * ts-ioc-container knows it. A codemod writes it, because registrations may stand in several files.
+ * ts-ioc-container knows it.
  */
 const ABOUT_REGISTRATIONS = [
   'service/README.md',
-  'docs/coming-from/awilix.md',
-  'docs/coming-from/inversify.md',
   'docs/coming-from/ts-ioc-container.md',
-  'docs/coming-from/tsyringe.md',
   'docs/guides/registrations.md',
   'packages/container/src/registration.ts',
 ];
