@@ -3,7 +3,7 @@ import { hasPostgres } from '@ambit/host-contract';
 import { type AfterBegin, type IConnection, runInTransaction } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
-import { FakePool, sandbox } from '../src/testing/index.js';
+import { FakePool, sandbox, SimulatedClock } from '../src/testing/index.js';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 import type { TinyContainer } from './support/container.js';
@@ -229,8 +229,14 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL', () => {
   });
 
   test('times out together with the transaction', async () => {
-    const shared = pool({ afterBegin: (connection) => connection.query('SELECT pg_sleep(30)') });
-    const timedOut = beginTransaction(as(shared, 'acme'), { timeoutMs: 50, cancelAfterMs: 10 });
+    const clock = new SimulatedClock();
+    const shared = pool({
+      afterBegin: (connection) => {
+        void clock.run();
+        return connection.query('SELECT pg_sleep(30)');
+      },
+    });
+    const timedOut = beginTransaction(as(shared, 'acme'), { clock, timeoutMs: 50, cancelAfterMs: 10 });
     await expect(timedOut).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
     expect(shared.size).toMatchObject({ open: 0 });
   });
