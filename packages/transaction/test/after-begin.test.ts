@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hasPostgres } from '@ambit/host-contract';
-import { type AfterBegin, type IConnection, runInTransaction } from '../src/index.js';
+import { type AfterBegin, type IConnection, type IDatabasePool, runInTransaction, sqlStateOf } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { FakePool, sandbox, SimulatedClock } from '../src/testing/index.js';
@@ -135,21 +137,21 @@ test('in a sandbox, the afterBegin of its pool is part of every BEGIN', async ()
   expect(tenants).toEqual(['acme']);
 });
 
-describe.skipIf(!hasPostgres)('row-level security on PostgreSQL', () => {
+const guide = readFileSync(join(import.meta.dirname, '../../../docs/guides/multi-tenancy.md'), 'utf8');
+const recipe = /```sql\n([^]*?)```/.exec(guide)?.[1] ?? expect.fail('The guide has no recipe');
+
+describe.skipIf(!hasPostgres)('row-level security on PostgreSQL, as the guide has it,', () => {
   let database: PostgresDatabase;
   let role: string;
 
   beforeEach(async () => {
     database = await openPostgres();
     role = `ambit_rls_${process.pid}_${Math.random().toString(36).slice(2)}`;
-    await database.admin.query(`
-      CREATE TABLE orders (id int PRIMARY KEY, tenant text NOT NULL DEFAULT current_setting('app.tenant'));
-      ALTER TABLE orders ENABLE ROW LEVEL SECURITY;
-      CREATE POLICY own ON orders USING (tenant = current_setting('app.tenant', true));
-      CREATE ROLE ${role} LOGIN NOBYPASSRLS;
-      GRANT SELECT, INSERT, UPDATE, DELETE ON orders TO ${role};
-      DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$;
-    `);
+    await database.admin.query('CREATE TABLE orders (id int PRIMARY KEY, tenant text)');
+    await database.admin.query(recipe.replaceAll(/\bapp\b(?!\.)/g, role));
+    await database.admin.query(
+      `DO $$ BEGIN EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${role}', current_schema()); END $$`,
+    );
   });
   afterEach(async () => {
     await database.admin.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
@@ -163,7 +165,7 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL', () => {
   };
   const setTenant: AfterBegin = (connection, scope) =>
     connection.query("SELECT set_config('app.tenant', $1, true)", [scope.resolve<string>('ITenant')]);
-  const as = (one: ReturnType<typeof pool>, tenant: string): TinyContainer => {
+  const as = (one: IDatabasePool, tenant: string): TinyContainer => {
     const request = requestScope(one);
     request.register('ITenant', () => tenant);
     return request;
@@ -198,6 +200,43 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL', () => {
     );
     await expect(forged).rejects.toMatchObject({ sqlState: '42501' });
     await expect(shared.query('SELECT * FROM orders')).resolves.toEqual([]);
+  });
+
+  const answerOf = async (statement: Promise<object[]>): Promise<unknown> =>
+    statement.then(
+      (rows) => rows,
+      (error: unknown) => sqlStateOf(error),
+    );
+
+  /** Each of these was run by code that had forgotten the transaction, on a connection that had one before. */
+  const program = async (on: IDatabasePool): Promise<unknown> => {
+    const outside = async (): Promise<unknown[]> => [
+      await answerOf(on.query('SELECT id FROM orders')),
+      await answerOf(on.query('INSERT INTO orders (id) VALUES (7)')),
+      await answerOf(on.query("INSERT INTO orders (id, tenant) VALUES (8, '')")),
+      await answerOf(on.query('UPDATE orders SET tenant = NULL')),
+    ];
+    const answers: unknown[] = [await outside()];
+    for (const [index, tenant] of ['acme', 'bolt'].entries()) {
+      await insert(as(on, tenant), index);
+      answers.push(await idsOf(as(on, tenant)), await outside());
+    }
+    return answers;
+  };
+
+  test('answers the same on new connections, on used ones, and in a sandbox', async () => {
+    const refused = [[], '42501', '42501', []];
+    const answers = [refused, [0], refused, [1], refused];
+    const shared = pool({ afterBegin: setTenant });
+    await using box = await sandbox(shared);
+    await expect(program(box)).resolves.toEqual(answers);
+    await box.rollback();
+    await expect(program(shared)).resolves.toEqual(answers);
+    const stored = await database.admin.query('SELECT id, tenant FROM orders ORDER BY id');
+    expect(stored.rows).toEqual([
+      { id: 0, tenant: 'acme' },
+      { id: 1, tenant: 'bolt' },
+    ]);
   });
 
   test('shows nothing, and stores nothing, without afterBegin', async () => {

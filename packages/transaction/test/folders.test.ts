@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sandbox', 'sql'],
   transactional: ['core', 'transaction'],
-  sandbox: ['core', 'pool', 'sql'],
+  sandbox: ['core', 'pool', 'postgres', 'sql'],
   postgres: ['core', 'pool', 'sql'],
   sqlite: ['core', 'pool', 'sql'],
   host: ['core', 'sql', 'transaction'],

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   type IConnection,
   type IDatabasePool,
+  type IPooledConnection,
   runInTransaction,
   TransactionError,
   transactionOf,
@@ -25,6 +26,11 @@ const insert = (on: Pick<IDatabasePool, 'query'>, id: number): Promise<unknown> 
 
 const ids = async (on: Pick<IDatabasePool, 'query'>): Promise<number[]> =>
   (await on.query<Note>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id);
+
+async function usingConnection(on: IDatabasePool): Promise<IPooledConnection & AsyncDisposable> {
+  const connection = await on.getConnection();
+  return Object.assign(connection, { [Symbol.asyncDispose]: async () => connection.release() });
+}
 
 /** A sandbox on a database of its own, with a table that has these rows. */
 async function openWithNotes<Database extends TestDatabase>(open: () => Promise<Database>, ...stored: number[]) {
@@ -336,6 +342,60 @@ describe.skipIf(databases.every(({ name, missing }) => name !== 'PostgreSQL' || 
       const first = await now();
       await pause(2);
       expect(await now()).toEqual(first);
+    });
+
+    const settingsOf = async (on: Pick<IDatabasePool, 'query'>): Promise<unknown> =>
+      (
+        await on.query(`SELECT current_setting('lock_timeout') AS wait, current_setting('TimeZone') AS zone, current_user AS role,
+          current_setting('search_path') AS path, coalesce(current_setting('app.tenant', true), '') AS tenant`)
+      )[0];
+
+    test.each([
+      ["SET LOCAL lock_timeout = '9ms'"],
+      ["set local app.tenant TO 'acme'"],
+      ['/* of a job */ SET LOCAL "app"."tenant" = \'acme\''],
+      ["SET LOCAL TIME ZONE 'Asia/Tokyo'"],
+      ['SET LOCAL ROLE pg_monitor'],
+      ["SELECT set_config('app.tenant', $1, true)", 'acme'],
+      ["SELECT set_config($1, $2, true), set_config('lock_timeout', '9ms', true)", 'app.tenant', 'acme'],
+      ["SET search_path = 'elsewhere'"],
+      ["SELECT set_config('app.tenant', 'acme', false)"],
+      ['SET ROLE pg_monitor'],
+    ])('ends with the transaction, or with its session, what was set by %s', async (sql, ...values) => {
+      const before = await settingsOf(box);
+      for (const end of ['commit', 'rollback'] as const) {
+        await using connection = await usingConnection(box);
+        await connection.beginTransaction();
+        await connection.query('SAVEPOINT half');
+        await connection.query(sql, values);
+        await connection.query('RELEASE SAVEPOINT half');
+        expect(await settingsOf(connection)).not.toEqual(before);
+        await connection[end]();
+      }
+      expect(await settingsOf(box)).toEqual(before);
+      await box.query(sql, values);
+      expect(await settingsOf(box)).toEqual(before);
+    });
+
+    test('keeps a setting of the session for as long as its connection is checked out', async () => {
+      await using connection = await usingConnection(box);
+      await connection.query("SET lock_timeout = '9ms'");
+      await connection.beginTransaction();
+      await connection.query("SET LOCAL lock_timeout = '8ms'");
+      await connection.commit();
+      expect(await settingsOf(connection)).toMatchObject({ wait: '9ms' });
+    });
+
+    test('commits after the name of a setting was refused', async () => {
+      await inTransaction(box, async (connection) => {
+        await connection.query('SAVEPOINT half');
+        await expect(connection.query("SELECT set_config('-', '1', true)")).rejects.toMatchObject({
+          sqlState: '42704',
+        });
+        await connection.query('ROLLBACK TO SAVEPOINT half');
+        await insert(connection, 1);
+      });
+      expect(await ids(box)).toEqual([1]);
     });
 
     test('begins at the isolation level that it was asked for', async () => {

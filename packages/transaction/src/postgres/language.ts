@@ -146,6 +146,34 @@ export function leavesSessionState(sql: string): boolean {
   return !(TEMPORARY_TABLE.test(start) && ENDS_WITH_TRANSACTION.test(unquoted(sql)));
 }
 
+/** Where SET has words of its own for a setting. */
+const SPELT_OUT: Readonly<Record<string, string>> = {
+  time: 'TimeZone',
+  schema: 'search_path',
+  names: 'client_encoding',
+  authorization: 'session_authorization',
+};
+
+/** The names of the settings that `SET` and `set_config()` in a statement change, where the text or a parameter says them. */
+export function settingsChangedBy(sql: string, params: readonly unknown[]): string[] {
+  if (!/\bset/i.test(sql)) return [];
+  const tokens = Array.from(tokensOf(sql, POSTGRES)).filter(({ kind }) => kind !== 'space' && kind !== 'comment');
+  const texts = tokens.map(({ kind, text }) => (kind === 'name' ? text.slice(1, -1) : text));
+  const names: string[] = [];
+  texts.forEach((text, index) => {
+    if (text.toLowerCase() !== 'set_config') return;
+    const name = texts[index + 2] ?? '';
+    const value = name.startsWith('$') ? params[Number(name.slice(1)) - 1] : name.slice(1, -1);
+    if (typeof value === 'string') names.push(value);
+  });
+  if (texts[0]?.toLowerCase() !== 'set') return names;
+  const first = /^(?:local|session)$/i.test(texts[1] ?? '') ? 2 : 1;
+  const end = texts.findIndex((text) => /^(?:=|to)$/i.test(text));
+  const name =
+    SPELT_OUT[texts[first]?.toLowerCase() ?? ''] ?? texts.slice(first, end === -1 ? first + 1 : end).join('');
+  return [...names, name];
+}
+
 function changesSessionInside(sql: string): boolean {
   if (CHANGES_SESSION_INSIDE.test(sql) || (SETTINGS.test(sql) && UPDATE.test(sql))) return true;
   const text = unquoted(sql);

@@ -1,6 +1,7 @@
 import type { IPooledConnection } from '../core/contract.js';
 import { refusedStatement } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
+import { settingsChangedBy } from '../postgres/language.js';
 import { commandOf } from '../sql/command.js';
 import { MYSQL } from '../sql/lexer.js';
 
@@ -14,6 +15,8 @@ export interface SandboxDialect {
   refuseWrite?(sql: string): void;
   /** Whether COMMIT may find a violated constraint that no statement has found. */
   readonly hasDeferrable: boolean;
+  /** The settings that a statement changes, which in production the end of the transaction, or of the session, restores. */
+  settingsChangedBy?(sql: string, params: readonly unknown[]): readonly string[];
   /** The database rolls the whole transaction back after some errors; BEGIN then succeeds, and is refused otherwise. */
   readonly mayLoseTransaction: boolean;
 }
@@ -46,6 +49,7 @@ export async function dialectOf(connection: IPooledConnection, lockTimeoutMs: nu
     return {
       beginReadOnly: 'SET TRANSACTION READ ONLY',
       hasDeferrable: found?.deferrable === true,
+      settingsChangedBy,
       mayLoseTransaction: false,
     };
   } catch (error) {

@@ -8,11 +8,19 @@ import {
 } from '../core/contract.js';
 import { codeOf } from '../core/sql-state.js';
 import { TransactionError } from '../core/errors.js';
+import { leavesSessionState } from '../postgres/language.js';
 import { dialectOf, type SandboxDialect } from './dialects.js';
 import type { SandboxSettings } from './sandbox.js';
 
 const SAVEPOINT = 'ambit_sandbox';
 const CHECK = 'ambit_sandbox_check';
+/** A setting that nobody has ever set is NULL, and afterwards an empty text, as on a connection that was used before. */
+const READ = "SELECT coalesce(current_setting($1, true), '') AS value";
+const RESTORE = `SELECT set_config(key, value, true) FROM json_each_text(CAST(CAST($1 AS text) AS json))
+  WHERE coalesce(current_setting(key, true), '') <> value`;
+
+/** Settings by name, as they were before. */
+type Settings = Map<string, string>;
 
 /**
  * The one transaction of a sandbox, which is never committed. A transaction within the sandbox is a savepoint in it. Once
@@ -24,6 +32,10 @@ export class OuterTransaction {
   /** Why nothing may be sent any more. */
   #lost: { readonly cause: unknown } | undefined = undefined;
   #isReadOnly = false;
+  /** Changed for the transaction of the code under test. */
+  readonly #ofTransaction: Settings = new Map();
+  /** Changed for the session, which in production no other user of the pool gets. */
+  readonly #ofSession: Settings = new Map();
 
   private constructor(connection: IPooledConnection, dialect: SandboxDialect) {
     this.#connection = connection;
@@ -60,6 +72,7 @@ export class OuterTransaction {
     options: ExecuteOptions | undefined,
   ): Promise<ExecuteResult<never>> {
     if (this.#isReadOnly) this.#dialect.refuseWrite?.(sql);
+    for (const name of this.#dialect.settingsChangedBy?.(sql, params) ?? []) await this.#remember(name, sql);
     if (options) return this.#send(() => executeOn(this.#connection, sql, params, options));
     return {
       rows: await this.#send(() => this.#connection.query(sql, params)),
@@ -81,6 +94,7 @@ export class OuterTransaction {
     try {
       await this.#writable();
       if (this.#dialect.hasDeferrable) await this.#checkConstraints();
+      await this.#restore(this.#ofTransaction);
       await this.#query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
     } catch (error) {
       await this.undo().catch(() => undefined);
@@ -90,6 +104,7 @@ export class OuterTransaction {
 
   /** In place of ROLLBACK. Where it fails, the sandbox is lost. */
   async undo(): Promise<void> {
+    this.#ofTransaction.clear();
     try {
       await this.#query(`ROLLBACK TO SAVEPOINT ${SAVEPOINT}`);
       await this.#query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
@@ -98,6 +113,15 @@ export class OuterTransaction {
       this.lose(error);
       this.refuseIfLost();
     }
+  }
+
+  get hasSessionSettings(): boolean {
+    return this.#ofSession.size > 0;
+  }
+
+  /** The next user of the pool would have another session. */
+  async restoreSession(): Promise<void> {
+    await this.#restore(this.#ofSession).catch((error: unknown) => this.lose(error));
   }
 
   /** From now on every use is refused, because the connection or the transaction may be broken. */
@@ -133,6 +157,21 @@ export class OuterTransaction {
 
   async #query(sql: string): Promise<void> {
     await this.#send(() => this.#connection.query(sql));
+  }
+
+  async #remember(name: string, sql: string): Promise<void> {
+    const settings = leavesSessionState(sql) ? this.#ofSession : this.#ofTransaction;
+    if (settings.has(name)) return;
+    const [row] = await this.#send(() => this.#connection.query<{ value: string }>(READ, [name]));
+    settings.set(name, row?.value ?? '');
+  }
+
+  /** The last one first: it may be a role that may not change the others. */
+  async #restore(settings: Settings): Promise<void> {
+    if (settings.size === 0) return;
+    const before = JSON.stringify(Object.fromEntries([...settings].toReversed()));
+    await this.#send(() => this.#connection.query(RESTORE, [before]));
+    settings.clear();
   }
 
   async #isUndone(): Promise<boolean> {

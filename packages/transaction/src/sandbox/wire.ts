@@ -74,13 +74,15 @@ class SandboxWire implements Wire {
 
   /** There is no other connection to replace this one by, so whether it is broken is found out when it is cleaned up. */
   release(): void | Promise<void> {
-    return this.isBusy || this.#beginOptions || this.#isCancelling ? this.#cleanUp() : undefined;
+    const isClean = !this.isBusy && !this.#beginOptions && !this.#isCancelling && !this.#outer.hasSessionSettings;
+    return isClean ? undefined : this.#cleanUp();
   }
 
   async #cleanUp(): Promise<void> {
     await this.#inProgress;
     if (this.#beginOptions) await this.#outer.undo().catch(() => undefined);
     if (this.#isCancelling) this.#outer.lose(new Error('A statement had finished when it was cancelled'));
+    else await this.#outer.restoreSession();
   }
 
   async #control(sql: string): Promise<Result> {
