@@ -17,7 +17,7 @@ import { createPool } from 'mysql2';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inFolder, mariadbUrl, newName, openSchema, postgresUrl } from './databases.js';
 
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
@@ -347,6 +347,72 @@ describe('a pool over mysql2', () => {
     connection.release();
     await other.end();
   });
+
+  it('gives back what was stored, or refuses it', async () => {
+    vi.stubEnv('TZ', 'Europe/Berlin');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await pool.query('CREATE TABLE kept (at DATETIME(6), bytes BLOB, price DECIMAL(20, 2), json JSON)');
+    const bytes = new Uint8Array([0, 1, 44, 255, 7, 7, 7, 7]);
+    const kept: [column: string, value: unknown, stored?: unknown][] = [
+      ['at', new Date('2024-10-27T00:30:00.123Z')],
+      ['at', new Date('9999-12-31T12:00:00Z')],
+      ['bytes', new DataView(bytes.buffer, 1, 3), Buffer.from([1, 44, 255])],
+      ['bytes', new Uint16Array(bytes.buffer, 2, 1), Buffer.from([44, 255])],
+      ['bytes', bytes.subarray(3), Buffer.from([255, 7, 7, 7, 7])],
+      ['bytes', bytes.buffer, Buffer.from(bytes)],
+      ['json', { a: [1, null] }],
+      ['json', Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
+    ];
+    for (const [column, value, stored = value] of kept) {
+      await pool.query(`INSERT INTO kept (${column}) VALUES ($1)`, [value]);
+      expect(await pool.query(`DELETE FROM kept RETURNING ${column} AS value`)).toEqual([{ value: stored }]);
+    }
+    class Money {
+      readonly length = 3;
+    }
+    const circular: unknown[] = [];
+    circular.push(circular);
+    const refused: [column: string, value: unknown, why: string][] = [
+      ['at', new Date(Number.NaN), 'is an invalid Date'],
+      [
+        'at',
+        new Date('2024-10-27T01:30:00Z'),
+        "2024-10-27T01:30:00.000Z, which mysql2 gives back as another time with timezone 'local'",
+      ],
+      ['at', new Date('0050-06-01T00:00:00Z'), 'gives back as another time'],
+      ['at', new Date('-000005-06-01T00:00:00Z'), 'gives back as another time'],
+      ['at', new Date('+010000-06-01T00:00:00Z'), 'gives back as another time'],
+      ['price', Infinity, 'is Infinity, not a finite number'],
+      ['bytes', 'a\ud800b', 'has half of a surrogate pair'],
+      ['bytes', Symbol('a'), 'is a symbol'],
+      ['bytes', () => 1, 'is a function'],
+      ['bytes', new Money(), 'is an instance of Money'],
+      ['json', new Map(), 'is an instance of Map'],
+      ['json', { a: 1n }, 'has no JSON: Do not know how to serialize a BigInt'],
+      ['json', circular, 'has no JSON: Converting circular structure'],
+    ];
+    for (const [column, value, why] of refused) {
+      const insert = pool.query(`INSERT INTO kept (${column}) VALUES ($1)`, [value]);
+      const message = expect.stringContaining(why) as string;
+      await expect(insert).rejects.toMatchObject({ code: 'AMBIT_TX_PARAMETER', message });
+    }
+    expect(await pool.query('SELECT * FROM kept')).toEqual([]);
+  });
+
+  it.each(['Z', '+02:00', '-03:30'])(
+    'keeps both hours of the night in which the clock is put back with timezone %j',
+    async (timezone) => {
+      const unambiguous = fromMysql2Pool(mysql.createPool({ uri: `${mariadbUrl}/${name}`, timezone }), { max: 1 });
+      onTestFinished(() => unambiguous.close());
+      await pool.query('CREATE TABLE kept (at DATETIME)');
+      for (const value of [new Date('2024-10-27T00:30:00Z'), new Date('2024-10-27T01:30:00Z')]) {
+        await unambiguous.query('INSERT INTO kept VALUES ($1)', [value]);
+        expect(await unambiguous.query('DELETE FROM kept RETURNING at')).toEqual([{ at: value }]);
+      }
+      const last = unambiguous.query('INSERT INTO kept VALUES ($1)', [new Date('+010000-01-01T04:00:00Z')]);
+      await expect(last).rejects.toMatchObject({ code: 'AMBIT_TX_PARAMETER' });
+    },
+  );
 
   it('gives the id of a row that AUTO_INCREMENT numbered', async () => {
     await pool.query('CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTO_INCREMENT, body TEXT)');

@@ -1,3 +1,4 @@
+import { isAnyArrayBuffer, isDate } from 'node:util/types';
 import { type Clock, type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
 import {
   commandOf,
@@ -34,6 +35,8 @@ export interface Mysql2Connection {
   readonly threadId?: number | null;
   /** The connection that stays when this one returns to its pool. */
   readonly connection?: object;
+  /** What `createPool()` was called with; its `timezone` is that in which a Date is written. */
+  readonly config?: { readonly timezone?: string };
 }
 
 /** The members of a pool of `mysql2/promise` that ours uses. */
@@ -184,7 +187,9 @@ export class Mysql2Wire implements Wire {
 
   /** Prepared, so the server itself binds the values and refuses a second statement. */
   #execute(sql: string, params: readonly unknown[], rowsAsArray: boolean): Promise<Response> {
-    const { text, values } = this.#shared.texts.translate(sql, params, mysqlValue);
+    const { timezone = 'local' } = this.#connection.config ?? {};
+    const toDriver = (value: unknown, position: number): unknown => mysqlValue(value, position, timezone);
+    const { text, values } = this.#shared.texts.translate(sql, params, toDriver);
     // Integers beyond the safe range are given as text.
     const config = { sql: text, values, rowsAsArray, supportBigNumbers: true, bigNumberStrings: false };
     return this.#connection.execute(config as never) as Promise<Response>;
@@ -222,11 +227,74 @@ function insertIdOf(id: number | string): { insertId?: number } {
   return Number(id) > 0 && Number.isSafeInteger(Number(id)) ? { insertId: Number(id) } : {};
 }
 
-/** A value for the driver, and what PostgreSQL would refuse is refused here too. */
-function mysqlValue(value: unknown, position: number): unknown {
-  if (typeof value === 'string' && value.includes('\0')) throw refused(position, 'has a NUL character', '22021');
-  if (typeof value === 'number' && Number.isNaN(value)) throw refused(position, 'is not a number', '22003');
-  return value ?? null;
+/** A value as mysql2 keeps it. A value that mysql2 or the server would change is refused. */
+function mysqlValue(value: unknown, position: number, timezone: string): unknown {
+  switch (typeof value) {
+    case 'string':
+      if (value.includes('\0')) throw refused(position, 'has a NUL character', '22021');
+      if (!(value as Text).isWellFormed()) throw refused(position, 'has half of a surrogate pair', '22021');
+      return value;
+    case 'number':
+      // The server has no Infinity, and stores it as 0 in a DECIMAL column.
+      if (!Number.isFinite(value)) throw refused(position, `is ${value}, not a finite number`, '22003');
+      return value;
+    case 'object':
+      return value && objectValue(value, position, timezone);
+    case 'symbol':
+    case 'function':
+      throw refused(position, `is a ${typeof value}`, '22023');
+    default:
+      return value ?? null;
+  }
+}
+
+/** TypeScript knows this method from ES2024 on, and Node 20 has it. */
+type Text = string & { isWellFormed(): boolean };
+
+function objectValue(value: object, position: number, timezone: string): unknown {
+  if (isDate(value)) {
+    if (isKept(value, timezone)) return value;
+    const [what, why] = Number.isNaN(value.getTime())
+      ? ['an invalid Date', '']
+      : [value.toISOString(), `, which mysql2 gives back as another time with timezone '${timezone}'`];
+    throw refused(position, `is ${what}${why}`, '22008');
+  }
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (isAnyArrayBuffer(value)) return Buffer.from(value);
+  const plain = Object.getPrototypeOf(value) === null ? { ...value } : value;
+  const { name } = plain.constructor;
+  // mysql2 writes as JSON what has a form in it, and of any other object whatever `Buffer.from()` makes of that.
+  if (plain.constructor === Object || Array.isArray(plain) || 'toJSON' in plain) checkJson(plain, position);
+  else if (name !== 'TypedParameter')
+    throw refused(position, `is an instance of ${name}, which is neither bytes nor JSON`, '22023');
+  return plain;
+}
+
+function checkJson(value: object, position: number): void {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (error) {
+    throw refused(position, `has no JSON: ${(error as Error).message.split('\n', 1)[0]}`, '22023');
+  }
+  if (json === undefined) throw refused(position, 'has no JSON: toJSON() returned nothing', '22023');
+}
+
+/** The columns have no time zone: mysql2 writes a day and a time of day, and makes a Date of them again. */
+function isKept(date: Date, timezone: string): boolean {
+  const [, sign, hours = 0, minutes = 0] = /^([+-])(\d\d):?(\d\d)$/.exec(timezone) ?? [];
+  const offset = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
+  const isLocal = timezone === 'local';
+  const year = isLocal ? date.getFullYear() : new Date(date.getTime() + offset * 60_000).getUTCFullYear();
+  // mysql2 makes 1999 of year 99, and the server 0000-00-00 of year 10000.
+  return year > 99 && year < 10_000 && (!isLocal || readLocal(date) === date.getTime());
+}
+
+/** Two hours are one where the clock is put back. */
+function readLocal(date: Date): number {
+  const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds()] as const;
+  return new Date(year, month, day, ...time).getTime();
 }
 
 function refused(position: number, why: string, sqlState: string): TransactionError {
