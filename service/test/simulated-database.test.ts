@@ -1,6 +1,6 @@
 import { Chance, type Parts, runsOr, Simulation } from '@ambit/host-contract';
 import { type IPooledConnection, sqlStateOf } from '@ambit/transaction';
-import { systemClock } from '@ambit/transaction/extension';
+import { NOW_MS, systemClock } from '@ambit/transaction/extension';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../src/database/migrate.js';
 import { createPool, engineOf } from '../src/database/engines.js';
@@ -125,7 +125,8 @@ class Schedule {
       await Promise.all([twin.simulated.execute('BEGIN'), twin.real.beginTransaction()]);
       return;
     }
-    const [name, params] = this.#statement(chance, twin.state === 'open');
+    const now = 1000 + chance.below(100);
+    const [name, params] = this.#statement(chance, now, twin.state === 'open');
     // The first is what the service does; the others are those of its mutants.
     const isOfService = JSON.stringify(params).split('product_id').length > 2 || chance.of(0.5);
     const chosen: string[] = [];
@@ -135,8 +136,9 @@ class Schedule {
     });
     const what = `${twin.name}: ${name}${chosen.length > 0 ? ` {${chosen.join('|')}}` : ''} ${JSON.stringify(params)}`;
     this.#trace?.push(what);
+    this.#simulated.date = () => now;
     const simulated = settling(twin.simulated.execute(sql, params).then(({ rows }) => rows));
-    const real = settling(twin.real.query(sql, params));
+    const real = settling(twin.real.query(sql.replaceAll(NOW_MS.postgres, String(now)), params));
     twin.waiting = { what, simulated, real };
     // Its wait has a limit, which is the same in both.
     if (name === 'key') await Promise.all([simulated.settled, real.settled]);
@@ -184,7 +186,7 @@ class Schedule {
     }
   }
 
-  #statement(chance: Chance, inTransaction: boolean): readonly [name: string, params: readonly unknown[]] {
+  #statement(chance: Chance, now: number, inTransaction: boolean): readonly [name: string, params: readonly unknown[]] {
     const id = (): string => `id${String((this.#ids += 1)).padStart(4, '0')}`;
     const products = chance.pick([['apple'], ['pear'], ['apple', 'pear'], ['apple', 'other']]);
     const items = products.map((product, position) => ({
@@ -200,8 +202,8 @@ class Schedule {
       ['take stock', [id(), one]],
       ['take stock', [id(), json]],
       ['take stock', [id(), json]],
-      ['key', [key, chance.pick(['f1', 'f2']), 1000 + chance.below(100), chance.pick([0, 1050])]],
-      ['key', [key, 'f1', 1000 + chance.below(100), 0]],
+      ['key', [key, chance.pick(['f1', 'f2']), now - chance.pick([0, 1050])]],
+      ['key', [key, 'f1', now]],
       ['find key', [key]],
       ['response', [key, 201, null, '{}']],
       ['take', [one]],
@@ -217,7 +219,7 @@ class Schedule {
     if (isWaiting) return chance.pick(statements.filter(([name]) => !LOCKING.has(name)));
     const [name, params] = inTransaction
       ? chance.pick(statements)
-      : chance.pick([...statements, ['expired keys', [-1, 1050]] as const]);
+      : chance.pick([...statements, ['expired keys', [-1, now - 1050]] as const]);
     return [name, params];
   }
 

@@ -33,10 +33,9 @@ export class Expiry {
 
   /** In batches: one statement for millions of keys would block SQLite, and time out on PostgreSQL. */
   async remove(): Promise<number> {
-    const expiry = Date.now() - this.#lifetimeMs;
     let removed = 0;
     for (let after = -1; !this.#isDisposed;) {
-      const ages = await this.#table.remove(this.#pool, after, expiry);
+      const ages = await this.#table.remove(this.#pool, after, this.#lifetimeMs);
       if (ages.length === 0) break;
       removed += ages.length;
       for (const age of ages) after = Math.max(after, age);

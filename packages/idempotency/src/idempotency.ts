@@ -274,8 +274,8 @@ export class Idempotency {
 
   /** @internal Call `createIdempotency()` instead. */
   constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: IdempotencyOptions) {
-    const { lifetimeMs = DAY_MS, documentation, onError } = options;
-    checkLifetime(lifetimeMs);
+    const { documentation, onError } = options;
+    const lifetimeMs = lifetimeOf(options);
     checkDocumentation(documentation);
     checkFunction('onError', onError);
     this.#pool = pool;
@@ -368,9 +368,9 @@ export class Idempotency {
   }
 }
 
-/** Without an end the table would grow forever; zero would make every key new. */
-function checkLifetime(lifetimeMs: unknown): void {
-  if (typeof lifetimeMs === 'number' && lifetimeMs > 0 && lifetimeMs < Infinity) return;
+/** Without an end the table would grow forever; zero would make every key new. The database counts in whole milliseconds. */
+function lifetimeOf({ lifetimeMs = DAY_MS }: IdempotencyOptions): number {
+  if (typeof lifetimeMs === 'number' && lifetimeMs > 0 && lifetimeMs < Infinity) return Math.ceil(lifetimeMs);
   throw new TransactionError('AMBIT_OPTION', `lifetimeMs must be more than 0 and finite, not ${String(lifetimeMs)}`);
 }
 

@@ -39,10 +39,8 @@ export class Store {
     { key, fingerprint }: StoredKey,
     lifetimeMs: number,
   ): Promise<'stored' | 'known' | 'running'> {
-    const now = Date.now();
-    const row = { key, fingerprint, now, expiry: now - lifetimeMs };
     try {
-      return (await this.#table.insert(connection, row)) ? 'stored' : 'known';
+      return (await this.#table.insert(connection, { key, fingerprint, lifetimeMs })) ? 'stored' : 'known';
     } catch (error) {
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return 'running';
       throw error;

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { connectionLost, Pause, WatchedPool, Happenings } from '@ambit/host-contract';
 import type { IContainer } from '@ambit/container';
 import { afterCommit, type IConnection, runInTransaction, TransactionError } from '@ambit/transaction';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createIdempotency, idempotencySchema, type NewResponse } from '../src/index.js';
 import { databases, Orders } from './support/orders.js';
 
@@ -157,6 +157,19 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
       for (const key of keys) expect((await respond(undefined, key)).replayed).toBe(false);
       for (const key of keys) expect((await respond(undefined, key)).replayed).toBe(true);
       expect(await orders.stored()).toBe(keys.length);
+    });
+
+    test.each([25, -25])('is kept for its time by processes whose clocks differ by %i hours', async (hours) => {
+      await respond();
+      const elsewhere = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + hours * 3_600_000);
+      const other = (key?: string) =>
+        orders.otherProcess.respond(orders.requestScope(), orders.request(key), orders.place);
+      const there = [await other(), await other('b-key')];
+      const removed = await orders.otherProcess.removeExpired();
+      elsewhere.mockRestore();
+      const here = await respond(undefined, 'b-key');
+      expect([...there, here].map(({ replayed }) => replayed)).toEqual([true, false, true]);
+      expect([removed, await orders.idempotency.removeExpired(), await orders.stored()]).toEqual([0, 0, 2]);
     });
 
     test('whose transaction is retried is stored once', async () => {

@@ -202,7 +202,7 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL, as the guide ha
     await expect(shared.query('SELECT * FROM orders')).resolves.toEqual([]);
   });
 
-  const answerOf = async (statement: Promise<object[]>): Promise<unknown> =>
+  const outcomeOf = async (statement: Promise<object[]>): Promise<unknown> =>
     statement.then(
       (rows) => rows,
       (error: unknown) => sqlStateOf(error),
@@ -211,27 +211,27 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL, as the guide ha
   /** Each of these was run by code that had forgotten the transaction, on a connection that had one before. */
   const program = async (on: IDatabasePool): Promise<unknown> => {
     const outside = async (): Promise<unknown[]> => [
-      await answerOf(on.query('SELECT id FROM orders')),
-      await answerOf(on.query('INSERT INTO orders (id) VALUES (7)')),
-      await answerOf(on.query("INSERT INTO orders (id, tenant) VALUES (8, '')")),
-      await answerOf(on.query('UPDATE orders SET tenant = NULL')),
+      await outcomeOf(on.query('SELECT id FROM orders')),
+      await outcomeOf(on.query('INSERT INTO orders (id) VALUES (7)')),
+      await outcomeOf(on.query("INSERT INTO orders (id, tenant) VALUES (8, '')")),
+      await outcomeOf(on.query('UPDATE orders SET tenant = NULL')),
     ];
-    const answers: unknown[] = [await outside()];
+    const outcomes: unknown[] = [await outside()];
     for (const [index, tenant] of ['acme', 'bolt'].entries()) {
       await insert(as(on, tenant), index);
-      answers.push(await idsOf(as(on, tenant)), await outside());
+      outcomes.push(await idsOf(as(on, tenant)), await outside());
     }
-    return answers;
+    return outcomes;
   };
 
-  test('answers the same on new connections, on used ones, and in a sandbox', async () => {
+  test('gives the same results on new connections, on used ones, and in a sandbox', async () => {
     const refused = [[], '42501', '42501', []];
-    const answers = [refused, [0], refused, [1], refused];
+    const outcomes = [refused, [0], refused, [1], refused];
     const shared = pool({ afterBegin: setTenant });
     await using box = await sandbox(shared);
-    await expect(program(box)).resolves.toEqual(answers);
+    await expect(program(box)).resolves.toEqual(outcomes);
     await box.rollback();
-    await expect(program(shared)).resolves.toEqual(answers);
+    await expect(program(shared)).resolves.toEqual(outcomes);
     const stored = await database.admin.query('SELECT id, tenant FROM orders ORDER BY id');
     expect(stored.rows).toEqual([
       { id: 0, tenant: 'acme' },

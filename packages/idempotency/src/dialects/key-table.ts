@@ -3,9 +3,8 @@ import type { StoredKey } from '../key.js';
 
 /** A key that is to be stored. */
 interface NewKey extends StoredKey {
-  readonly now: number;
-  /** What was stored until then has expired. */
-  readonly expiry: number;
+  /** For how long a key is kept, by the clock of the database. */
+  readonly lifetimeMs: number;
 }
 
 /** The table of the keys in one kind of database. Pools recognize statements by their text, so there is one text for each. */
@@ -21,8 +20,8 @@ export interface KeyTable {
   readonly find: string;
   /** Stores the response of a key: `$1` key, `$2` status, `$3` headers, `$4` body. */
   readonly keep: string;
-  /** Removes a batch of what was stored after `after` and until `expiry`, the oldest first, and gives the age of each. */
-  remove(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, after: number, expiry: number): Promise<number[]>;
+  /** Removes a batch of what was stored after `after` and has expired, the oldest first, and gives when each was stored. */
+  remove(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, after: number, lifetimeMs: number): Promise<number[]>;
 }
 
 /** Makes the table of a name, which may have a schema in front. */

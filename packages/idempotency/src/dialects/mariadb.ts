@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type IConnection, sqlStateOf } from '@ambit/transaction';
-import { runOnPool } from '@ambit/transaction/extension';
+import { NOW_MS, runOnPool } from '@ambit/transaction/extension';
 import { BATCH_SIZE, type Dialect } from './key-table.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const NOW = NOW_MS.mariadb;
 const DEADLOCK = '40001';
 const RETRIES = 3;
 const PAUSE_MS = 10;
@@ -22,13 +23,13 @@ export const mariadb: Dialect = (table) => {
   // It waits for no other transaction: of several that wait for one, all but one would be a deadlock when that rolls back. IGNORE
   // makes nothing of a key that is known, and locks its row so that others can read it.
   const insert = `SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-      INSERT IGNORE INTO ${table} (\`key\`, fingerprint, created_at) VALUES ($1, $2, $3) RETURNING 1 AS inserted`;
+      INSERT IGNORE INTO ${table} (\`key\`, fingerprint, created_at) VALUES ($1, $2, ${NOW}) RETURNING 1 AS inserted`;
   // That lock is held here already, so this waits for nobody.
-  const isExpired = `SELECT 1 AS expired FROM ${table} WHERE \`key\` = $1 AND created_at <= $2 LOCK IN SHARE MODE`;
+  const isExpired = `SELECT 1 AS expired FROM ${table} WHERE \`key\` = $1 AND created_at <= ${NOW} - $2 LOCK IN SHARE MODE`;
   // Another request that takes it over has read the row as well: one of the two is the victim of a deadlock at once.
   const takeOver = `SET STATEMENT innodb_lock_wait_timeout = 1 FOR
-      UPDATE ${table} SET fingerprint = $2, status = NULL, headers = NULL, body = NULL, created_at = $3 WHERE \`key\` = $1`;
-  const oldest = `SELECT \`key\`, created_at FROM ${table} WHERE created_at >= $1 AND created_at <= $2
+      UPDATE ${table} SET fingerprint = $2, status = NULL, headers = NULL, body = NULL, created_at = ${NOW} WHERE \`key\` = $1`;
+  const oldest = `SELECT \`key\`, created_at FROM ${table} WHERE created_at >= $1 AND created_at <= ${NOW} - $2
       ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED`;
   const parameters = Array.from({ length: BATCH_SIZE }, (_, index) => `$${index + 1}`);
   // Of a small table the server would rather read all rows, and lock them.
@@ -45,19 +46,19 @@ export const mariadb: Dialect = (table) => {
   KEY ${name}_by_age (created_at)
 ) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
 `,
-    async insert(connection, { key, fingerprint, now, expiry }) {
-      if (await isInserted(connection, insert, [key, fingerprint, now])) return true;
-      const [expired] = await connection.query(isExpired, [key, expiry]);
+    async insert(connection, { key, fingerprint, lifetimeMs }) {
+      if (await isInserted(connection, insert, [key, fingerprint])) return true;
+      const [expired] = await connection.query(isExpired, [key, lifetimeMs]);
       if (!expired) return false;
-      await connection.query(takeOver, [key, fingerprint, now]);
+      await connection.query(takeOver, [key, fingerprint]);
       return true;
     },
     // It locks the row again, and so reads one that is newer than the snapshot of this transaction.
     find: `SELECT fingerprint, status, headers, body FROM ${table} WHERE \`key\` = $1 LOCK IN SHARE MODE`,
     keep: `UPDATE ${table} SET status = $2, headers = $3, body = $4 WHERE \`key\` = $1`,
-    async remove(pool, after, expiry) {
+    async remove(pool, after, lifetimeMs) {
       const removeOldest = async (connection: Pick<IConnection, 'query'>): Promise<number[]> => {
-        const old = await connection.query<OldKey>(oldest, [after, expiry]);
+        const old = await connection.query<OldKey>(oldest, [after, lifetimeMs]);
         if (old.length > 0) await connection.query(remove, filledUp(old.map(({ key }) => key)));
         return old.map(({ created_at: createdAt }) => Number(createdAt));
       };

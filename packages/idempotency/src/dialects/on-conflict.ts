@@ -1,22 +1,22 @@
 import { BATCH_SIZE, type KeyTable } from './key-table.js';
 
-/** What an INSERT ends with to take over an expired key; the time until which keys are expired comes behind it. */
+/** What an INSERT of `created_at`, which is now, goes on with to take over an expired key; `$3` is for how long keys are kept. */
 export const takeOver = (table: string): string =>
   `ON CONFLICT (key) DO UPDATE
    SET fingerprint = excluded.fingerprint, status = NULL, headers = NULL, body = NULL, created_at = excluded.created_at
-   WHERE ${table}.created_at <= `;
+   WHERE ${table}.created_at <= excluded.created_at - CAST($3 AS bigint)`;
 
 /**
- * The table where the database has ON CONFLICT and RETURNING. `insert` is `$1` key, `$2` fingerprint, `$3` now, `$4` until when keys
- * are expired, and gives the number of keys stored as `inserted`, where it gives a row.
+ * The table where the database has ON CONFLICT and RETURNING. `insert` is `$1` key, `$2` fingerprint, `$3` for how long keys
+ * are kept, and gives the number of keys stored as `inserted`, where it gives a row.
  */
-export function tableWithOnConflict(table: string, insert: string): KeyTable {
+export function tableWithOnConflict(table: string, now: string, insert: string): KeyTable {
   const name = table.slice(table.indexOf('.') + 1);
   // The oldest by their age, so a key that a new request takes over meanwhile is not among them. It begins after `$1`, the end of
   // the batch before: PostgreSQL would otherwise pass over all rows deleted so far, again for each batch.
   const remove = `DELETE FROM ${table} WHERE created_at > $1 AND created_at <= (
         SELECT max(created_at) FROM (
-          SELECT created_at FROM ${table} WHERE created_at > $1 AND created_at <= $2 ORDER BY created_at LIMIT ${BATCH_SIZE}
+          SELECT created_at FROM ${table} WHERE created_at > $1 AND created_at <= ${now} - CAST($2 AS bigint) ORDER BY created_at LIMIT ${BATCH_SIZE}
         ) AS oldest
       ) RETURNING created_at`;
   return {
@@ -31,14 +31,14 @@ export function tableWithOnConflict(table: string, insert: string): KeyTable {
 );
 CREATE INDEX ${name}_by_age ON ${table} (created_at);
 `,
-    async insert(connection, { key, fingerprint, now, expiry }) {
-      const [row] = await connection.query<{ inserted: number | string }>(insert, [key, fingerprint, now, expiry]);
+    async insert(connection, { key, fingerprint, lifetimeMs }) {
+      const [row] = await connection.query<{ inserted: number | string }>(insert, [key, fingerprint, lifetimeMs]);
       return Number(row?.inserted ?? 0) > 0;
     },
     find: `SELECT fingerprint, status, headers, body FROM ${table} WHERE key = $1 LIMIT 1`,
     keep: `UPDATE ${table} SET status = $2, headers = $3, body = $4 WHERE key = $1`,
-    async remove(pool, after, expiry) {
-      const rows = await pool.query<{ created_at: number | string }>(remove, [after, expiry]);
+    async remove(pool, after, lifetimeMs) {
+      const rows = await pool.query<{ created_at: number | string }>(remove, [after, lifetimeMs]);
       return rows.map(({ created_at: createdAt }) => Number(createdAt));
     },
   };

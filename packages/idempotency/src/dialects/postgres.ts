@@ -1,16 +1,18 @@
+import { NOW_MS } from '@ambit/transaction/extension';
 import type { Dialect } from './key-table.js';
 import { tableWithOnConflict, takeOver } from './on-conflict.js';
 
 export const postgres: Dialect = (table) =>
   tableWithOnConflict(
     table,
+    NOW_MS.postgres,
     // One round trip in place of three: the limit for locks is set before the row is written, and put back afterwards. The CASE
     // makes the second depend on the first.
     `WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS value), stored AS (
         INSERT INTO ${table} (key, fingerprint, created_at)
-        SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS bigint) FROM before
+        SELECT CAST($1 AS text), CAST($2 AS text), ${NOW_MS.postgres} FROM before
         WHERE set_config('lock_timeout', '100ms', true) IS NOT NULL
-        ${takeOver(table)}CAST($4 AS bigint)
+        ${takeOver(table)}
         RETURNING key
       ), counted AS MATERIALIZED (SELECT count(*) AS inserted FROM stored)
       SELECT inserted, set_config('lock_timeout', CASE WHEN inserted >= 0 THEN value END, true) AS lock_timeout

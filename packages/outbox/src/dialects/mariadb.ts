@@ -5,11 +5,10 @@ import {
   isRetryable,
   splitStatements,
 } from '@ambit/transaction';
-import { runOnPool } from '@ambit/transaction/extension';
+import { NOW_MS, runOnPool } from '@ambit/transaction/extension';
 import { type Claim, type ClaimedRow, type Dialect, NAP_MS, type Wanted } from './event-table.js';
 
-/** Not of the local time, which is the same twice when summer time ends. */
-const NOW = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000`;
+const NOW = NOW_MS.mariadb;
 const TEXT = 'CHARACTER SET utf8mb4 COLLATE utf8mb4_bin';
 const UNCLAIMED = `(claimed_until IS NULL OR claimed_until < ${NOW})`;
 /** An event that waits for an earlier one has no failures. */

@@ -9,7 +9,7 @@ interface Sql {
   readonly storage: string;
   /** What a transaction waits with until it may publish with the key `$3`. Default: the database has one writer at a time. */
   readonly turn?: string;
-  /** Milliseconds since 1970, by the clock of the database: that of the processes may differ. */
+  /** Milliseconds since 1970. */
   readonly now: string;
   /** A FROM item over a JSON array of texts or numbers: each is its column `value`. */
   readonly elements: (parameter: string) => string;

@@ -1,10 +1,11 @@
+import { NOW_MS } from '@ambit/transaction/extension';
 import { type ReturningTable, tableWithReturning } from './returning.js';
 
 export const sqlite = (table: string): ReturningTable =>
   tableWithReturning(table, {
     position: 'INTEGER PRIMARY KEY AUTOINCREMENT',
     storage: '',
-    now: "CAST(unixepoch('subsec') * 1000 AS integer)",
+    now: NOW_MS.sqlite,
     elements: (parameter) => `json_each(${parameter})`,
     objects: (parameter) => `json_each(${parameter})`,
     greatest: 'max',

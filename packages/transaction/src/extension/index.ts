@@ -10,7 +10,16 @@ import { TRANSACTION } from '../transaction/transaction-of.js';
 export { systemClock } from '../core/clock.js';
 export { executeOn } from '../core/contract.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
-export { checkClock, checkCount, checkFunction, checkTable, checkTime, given, wantsArrays } from '../core/options.js';
+export {
+  checkClock,
+  checkCount,
+  checkFunction,
+  checkTable,
+  checkTime,
+  given,
+  NOW_MS,
+  wantsArrays,
+} from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';

@@ -15,7 +15,7 @@ export interface SandboxDialect {
   refuseWrite?(sql: string): void;
   /** Whether COMMIT may find a violated constraint that no statement has found. */
   readonly hasDeferrable: boolean;
-  /** The settings that a statement changes, which in production the end of the transaction, or of the session, restores. */
+  /** The settings that a statement changes, which production restores at COMMIT, or for the next user of the pool. */
   settingsChangedBy?(sql: string, params: readonly unknown[]): readonly string[];
   /** The database rolls the whole transaction back after some errors; BEGIN then succeeds, and is refused otherwise. */
   readonly mayLoseTransaction: boolean;

@@ -37,6 +37,8 @@ const DEADLOCK_MS = 1000;
  */
 export class SimulatedDatabase {
   readonly clock: Clock;
+  /** The time of the server. */
+  date = (): number => Date.now();
   readonly tables: Readonly<Record<TableName, Map<string, Row>>> = {
     users: new Map(),
     orders: new Map(),

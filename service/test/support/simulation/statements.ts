@@ -93,19 +93,22 @@ const takeAndRecord =
     return { command: 'SELECT', rows: tracked };
   };
 
-const insertKey: Program = async (session, [key, fingerprint, now, expiry]) => {
+const insertKey: Program = async (session, [key, fingerprint, lifetimeMs]) => {
+  const now = session.database.date();
   const row = await session.lock('idempotency_keys', String(key), 100);
   const known = row.seenBy(session);
-  if (known && Number(known['created_at']) > Number(expiry)) return { command: 'SELECT', rows: [inserted('0')] };
+  if (known && Number(known['created_at']) > now - Number(lifetimeMs))
+    return { command: 'SELECT', rows: [inserted('0')] };
   row.pending = { values: { key, fingerprint, status: null, headers: null, body: null, created_at: String(now) } };
   return { command: 'SELECT', rows: [inserted('1')] };
 };
 
 const inserted = (count: string): Values => ({ inserted: count, lock_timeout: '0' });
 
-const removeKeys: Program = async (session, [after, expiry]) => {
+const removeKeys: Program = async (session, [after, lifetimeMs]) => {
+  const expiry = session.database.date() - Number(lifetimeMs);
   const isOld = (row: Values | undefined): boolean =>
-    row !== undefined && Number(row['created_at']) > Number(after) && Number(row['created_at']) <= Number(expiry);
+    row !== undefined && Number(row['created_at']) > Number(after) && Number(row['created_at']) <= expiry;
   const removed: Values[] = [];
   for (const { key } of [...session.rows('idempotency_keys')].filter(isOld)) {
     const row = await session.lock('idempotency_keys', String(key));
@@ -219,11 +222,11 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
     'key',
     `WITH before AS MATERIALIZED (SELECT current_setting('lock_timeout') AS value), stored AS (
        INSERT INTO idempotency_keys (key, fingerprint, created_at)
-       SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS bigint) FROM before
+       SELECT CAST($1 AS text), CAST($2 AS text), CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint) FROM before
        WHERE set_config('lock_timeout', '100ms', true) IS NOT NULL
        ON CONFLICT (key) DO UPDATE
        SET fingerprint = excluded.fingerprint, status = NULL, headers = NULL, body = NULL, created_at = excluded.created_at
-       WHERE idempotency_keys.created_at <= CAST($4 AS bigint)
+       WHERE idempotency_keys.created_at <= excluded.created_at - CAST($3 AS bigint)
        RETURNING key
      ), counted AS MATERIALIZED (SELECT count(*) AS inserted FROM stored)
      SELECT inserted, set_config('lock_timeout', CASE WHEN inserted >= 0 THEN value END, true) AS lock_timeout
@@ -246,7 +249,7 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
     'expired keys',
     `DELETE FROM idempotency_keys WHERE created_at > $1 AND created_at <= (
        SELECT max(created_at) FROM (
-         SELECT created_at FROM idempotency_keys WHERE created_at > $1 AND created_at <= $2 ORDER BY created_at LIMIT 1000
+         SELECT created_at FROM idempotency_keys WHERE created_at > $1 AND created_at <= CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint) - CAST($2 AS bigint) ORDER BY created_at LIMIT 1000
        ) AS oldest
      ) RETURNING created_at`,
     () => removeKeys,
