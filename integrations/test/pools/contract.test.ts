@@ -13,6 +13,7 @@ import postgres from 'postgres';
 import { afterAll } from 'vitest';
 import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
+import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/postgres-leftovers.js';
 import { inFolder, mariadbUrl, newName, openSchema, testDatabase } from './databases.js';
 
 // It has no types of its own.
@@ -27,41 +28,72 @@ afterAll(async () => (await started)?.close());
 
 const pools: readonly Pick<
   ContractDatabase,
-  'name' | 'open' | 'beginWaits' | 'terminates' | 'hasSeveralWriters' | 'hasOneConnection'
+  | 'name'
+  | 'open'
+  | 'beginWaits'
+  | 'terminates'
+  | 'hasSeveralWriters'
+  | 'hasOneConnection'
+  | 'leftovers'
+  | 'hasOtherUsers'
 >[] = [
   {
     name: 'pg',
     hasSeveralWriters: true,
     terminates: true,
+    leftovers: POSTGRES_LEFTOVERS,
+    hasOtherUsers: true,
     open: async () => {
       const { url, drop } = await openSchema();
-      return testDatabase(({ max, ...options }) => fromPgPool(new Pool({ connectionString: url, max }), options), drop);
+      return testDatabase(({ max, ...options }) => {
+        const pool = new Pool({ connectionString: url, max });
+        const otherUser = async (statements: readonly string[]): Promise<void> => {
+          const client = await pool.connect();
+          for (const sql of statements) await client.query(sql);
+          client.release();
+        };
+        return { pool: fromPgPool(pool, options), otherUser };
+      }, drop);
     },
   },
   {
     name: 'postgres-js',
     hasSeveralWriters: true,
     terminates: true,
+    leftovers: POSTGRES_LEFTOVERS,
+    hasOtherUsers: true,
     open: async () => {
       const { url, schema, drop } = await openSchema();
       const address = new URL(url);
       address.search = '';
       const connection = { search_path: schema };
-      return testDatabase(
-        ({ max, ...options }) =>
-          fromPostgresJs(postgres(address.href, { max, connection, onnotice: () => {} }), options),
-        drop,
-      );
+      return testDatabase(({ max, ...options }) => {
+        const sql = postgres(address.href, { max, connection, onnotice: () => {} });
+        const otherUser = async (statements: readonly string[]): Promise<void> => {
+          const reserved = await sql.reserve();
+          for (const text of statements) await reserved.unsafe(text);
+          reserved.release();
+        };
+        return { pool: fromPostgresJs(sql, options), otherUser };
+      }, drop);
     },
   },
   {
     name: 'pglite',
     hasOneConnection: true,
+    leftovers: POSTGRES_LEFTOVERS,
+    hasOtherUsers: true,
     open: async () => {
       // It takes seconds to start, so all tests share one.
       const database = await pglite();
       await database.exec('DROP SCHEMA public CASCADE; CREATE SCHEMA public');
-      return testDatabase(({ max: _max, ...options }) => fromPGlite(database, { ...options, keepOpen: true }));
+      const otherUser = async (statements: readonly string[]): Promise<void> => {
+        for (const sql of statements) await database.exec(sql);
+      };
+      return testDatabase(({ max: _max, ...options }) => ({
+        pool: fromPGlite(database, { ...options, keepOpen: true }),
+        otherUser,
+      }));
     },
   },
   {

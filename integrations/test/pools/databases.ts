@@ -6,20 +6,31 @@ import { Client } from 'pg';
 
 type PoolOptions = { max?: number; acquireTimeoutMs?: number; maxWaiting?: number };
 
+/** Another user of a driver's pool: takes one of its connections, runs the statements, and returns it as it is. */
+type OtherUser = (statements: readonly string[]) => Promise<void>;
+
 /** A database of a test's own for the contract: `create` opens a driver on it and makes a pool of it. */
 export function testDatabase(
   create: (
     options: Required<Pick<PoolOptions, 'max'>> & Omit<PoolOptions, 'max'> & { closeTimeoutMs: number },
-  ) => DatabasePool,
+  ) => DatabasePool | { readonly pool: DatabasePool; readonly otherUser: OtherUser },
   drop: () => unknown = () => undefined,
-): { pool(options?: PoolOptions): DatabasePool; drop(): Promise<void> } {
+): {
+  pool(options?: PoolOptions): DatabasePool;
+  elsewhere(...statements: readonly string[]): Promise<void>;
+  drop(): Promise<void>;
+} {
   const pools: DatabasePool[] = [];
+  let last: OtherUser | undefined;
   return {
     pool: ({ max = 4, ...options } = {}) => {
-      const pool = create({ closeTimeoutMs: 100, max, ...options });
+      const created = create({ closeTimeoutMs: 100, max, ...options });
+      const pool = 'otherUser' in created ? created.pool : created;
+      last = 'otherUser' in created ? created.otherUser : undefined;
       pools.push(pool);
       return pool;
     },
+    elsewhere: async (...statements) => last?.(statements),
     drop: async () => {
       await Promise.all(pools.map((pool) => pool.close()));
       await drop();

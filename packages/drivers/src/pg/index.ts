@@ -1,6 +1,6 @@
 import type { DatabasePool } from '@ambit/transaction';
 import { type DriverPoolOptions, poolOver, POSTGRES_LANGUAGE } from '@ambit/transaction/extension';
-import { type PgClient, type PgPool, PgWire } from './wire.js';
+import { type PgClient, PgClients, type PgPool, PgWire } from './wire.js';
 
 export type { DriverPoolOptions } from '@ambit/transaction/extension';
 export type { PgClient, PgPool } from './wire.js';
@@ -28,13 +28,9 @@ const DEFAULT_MAX = 10;
 export function fromPgPool(pool: PgPool, options: DriverPoolOptions = {}): DatabasePool {
   // The pool removes an idle client that was lost; without a listener the process would exit.
   pool.on?.('error', () => {});
-  const lost = new WeakMap<object, Error>();
-  const listened = new WeakSet<object>();
+  const clients = new PgClients();
   // The server may close a session in the same packet that opens it: before the caller of connect() can listen.
-  pool.on?.('acquire', (client) => {
-    if (!listened.has(client)) (client as PgClient).on('error', (error) => void lost.set(client, error ?? new Error()));
-    listened.add(client);
-  });
+  pool.on?.('acquire', (client) => void clients.of(client as PgClient));
   const driver = {
     language: POSTGRES_LANGUAGE,
     max: pool.options?.max ?? DEFAULT_MAX,
@@ -43,7 +39,7 @@ export function fromPgPool(pool: PgPool, options: DriverPoolOptions = {}): Datab
     },
     connect: async () => {
       const client = await pool.connect();
-      return new PgWire(client, lost.get(client));
+      return new PgWire(client, await clients.checkedOut(client));
     },
     close: () => pool.end(),
   };

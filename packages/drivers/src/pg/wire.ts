@@ -1,5 +1,12 @@
 import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
-import { type PgResult, requestCancel, resultOfPg, safeTypes, type Wire } from '@ambit/transaction/extension';
+import {
+  type PgResult,
+  requestCancel,
+  resultOfPg,
+  safeTypes,
+  transactionStatusOf,
+  type Wire,
+} from '@ambit/transaction/extension';
 
 type Listener = (error?: Error) => void;
 
@@ -89,22 +96,58 @@ function extended(client: object, values: readonly unknown[]): object {
   return hasMode ? { queryMode: 'extended' } : { rows: 2 ** 31 - 1 };
 }
 
+/** What outlives the use of a client. */
+interface Known {
+  /** What it has reported while nobody had checked it out. */
+  lostBecause: Error | undefined;
+  readonly status: () => string | null;
+}
+
+/** The clients of a pool of `pg`. */
+export class PgClients {
+  readonly #known = new WeakMap<PgClient, Known>();
+
+  of(client: PgClient): Known {
+    let known = this.#known.get(client);
+    if (!known) {
+      const created: Known = { lostBecause: undefined, status: transactionStatusOf(client) };
+      client.on('error', (error) => (created.lostBecause = error ?? new Error()));
+      this.#known.set(client, (known = created));
+    }
+    return known;
+  }
+
+  /** Without `getTransactionStatus()` only a response says whether the client is in a transaction. */
+  async checkedOut(client: PgClient): Promise<Known> {
+    const known = this.of(client);
+    if (known.status() === null && !known.lostBecause) await client.query({ text: '' }).catch(() => undefined);
+    return known;
+  }
+}
+
 export class PgWire implements Wire {
   isLost = false;
   lostBecause: unknown = undefined;
+  readonly isLeftOpen: boolean;
   readonly #client: PgClient;
+  readonly #status: () => string | null;
   /** Without a listener, a client that breaks while it is checked out crashes the process. */
   readonly #onLost = (error?: Error): void => {
     this.isLost = true;
     this.lostBecause ??= error;
   };
 
-  /** @param lostBecause - what the client has reported before it got here */
-  constructor(client: PgClient, lostBecause?: Error) {
+  constructor(client: PgClient, { lostBecause, status }: Known) {
     this.#client = client;
+    this.#status = status;
     if (lostBecause) this.#onLost(lostBecause);
+    this.isLeftOpen = !this.isLost && !this.outsideTransaction;
     client.on('error', this.#onLost);
     client.on('end', this.#onLost);
+  }
+
+  get outsideTransaction(): boolean {
+    return this.#status() === 'I';
   }
 
   async send(text: string, values?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {

@@ -25,7 +25,11 @@ export function fromPGlite(database: PGlite, options: DriverPoolOptions = {}): D
   const driver = {
     language: POSTGRES_LANGUAGE,
     max: 1,
-    connect: () => new PGliteWire(database),
+    connect: async () => {
+      // It waits for a `transaction()` of another user, who commits it.
+      if (database.isInTransaction()) await database.exec('');
+      return new PGliteWire(database);
+    },
     close: () => database.close(),
   };
   return poolOver(driver, options);

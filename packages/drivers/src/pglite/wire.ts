@@ -30,6 +30,12 @@ export interface PGlite {
   close(): Promise<void>;
   /** Whether it is closed. */
   readonly closed: boolean;
+  /**
+   * Whether a transaction is open.
+   *
+   * @returns true from BEGIN to COMMIT or ROLLBACK
+   */
+  isInTransaction(): boolean;
   /** Its own parsers, by the number of the type. It has none for a type that it gives as text. */
   readonly parsers: Readonly<Record<string, unknown>>;
   /** Its own serializers, by the number of the type. */
@@ -45,15 +51,20 @@ const OUR_PARSERS = { [INT8]: (text: string) => text };
 export class PGliteWire implements Wire {
   readonly #database: PGlite;
   readonly #serializers: object;
-  #inTransaction = false;
+  readonly isLeftOpen: boolean;
 
   constructor(database: PGlite) {
     this.#database = database;
+    this.isLeftOpen = database.isInTransaction();
     this.#serializers = sendingTexts(database);
   }
 
   get isLost(): boolean {
     return this.#database.closed;
+  }
+
+  get outsideTransaction(): boolean {
+    return !this.#database.isInTransaction();
   }
 
   async send(sql: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
@@ -63,7 +74,6 @@ export class PGliteWire implements Wire {
     const result = (await this.#database.query(sql, (params ?? []) as never[], asked)) as Result;
     const { rows, fields, command, rowCount } = result;
     if (command === undefined) throw tooOld();
-    if (!params) this.#inTransaction = command === 'BEGIN';
     const given = types ? this.#parsed(result, types) : rows;
     return { rows: given as never[], rowCount: rowCount ?? null, command, fields };
   }
@@ -95,7 +105,7 @@ export class PGliteWire implements Wire {
   /** There is no other connection, so this one is cleaned. */
   async release(possiblyBroken: boolean): Promise<void> {
     if (!possiblyBroken || this.isLost) return;
-    if (this.#inTransaction) await this.#database.exec('ROLLBACK');
+    if (!this.outsideTransaction) await this.#database.exec('ROLLBACK');
     await this.#database.exec('DISCARD ALL');
   }
 }

@@ -74,8 +74,6 @@ export interface PostgresJs {
 /** Its own codes for a lost connection, and Node's for a lost socket. */
 const LOST = /^(?:CONNECTION_|CONNECT_TIMEOUT|ECONN|EPIPE|ETIMEDOUT)/;
 
-const TERMINATE = 'DO $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); END $$';
-
 export class PostgresJsWire implements Wire {
   isLost = false;
   lostBecause: unknown = undefined;
@@ -84,6 +82,7 @@ export class PostgresJsWire implements Wire {
   readonly #connections: Connections;
   #connection: Connection | undefined;
   #current: Pending | undefined;
+  #onClosed: (() => void) | undefined;
 
   constructor(reserved: PostgresJsReserved, parsers: Parsers, connections: Connections) {
     this.#reserved = reserved;
@@ -135,20 +134,23 @@ export class PostgresJsWire implements Wire {
   readonly #onClose = (error: Error): void => {
     this.isLost = true;
     this.lostBecause ??= error;
+    this.#onClosed?.();
   };
 
-  /** The driver cannot close one reserved connection, so the server is asked to; then the driver opens another. */
+  /** The driver opens another connection in place of one that is closed. */
   async release(possiblyBroken: boolean): Promise<void> {
-    if (possiblyBroken) await this.#terminate();
+    if (possiblyBroken) await this.#close();
     if (this.#connection && !this.isLost) this.#connections.watch(this.#connection);
-    this.#connections.release(this.#reserved, possiblyBroken || this.isLost);
+    this.#connections.release(this.#reserved, this.isLost);
   }
 
-  /** In a transaction that has failed, the server would do nothing else before the rollback. */
-  async #terminate(): Promise<void> {
-    for (const sql of ['ROLLBACK', TERMINATE]) {
-      if (!this.isLost) await this.send(sql).catch(() => undefined);
-    }
+  /** Behind a statement in progress. The session may have a role that could not terminate itself. */
+  async #close(): Promise<void> {
+    if (!this.isLost) await this.send('SELECT 1').catch(() => undefined);
+    if (this.isLost) return;
+    const closed = new Promise<void>((resolve) => (this.#onClosed = resolve));
+    this.#connection?.terminate();
+    await closed;
   }
 
   /** In postgres.js the parsers belong to the pool, so those of the caller are given the text. */
@@ -165,6 +167,8 @@ export class PostgresJsWire implements Wire {
 /** What `onexecute` of a statement is called with: the connection that it runs on (postgres.js 3.4.9). */
 export interface Connection {
   onclose: ((error: Error) => void) | null;
+  /** Tells the server that the session ends, and closes the socket. */
+  terminate(): void;
 }
 
 /** One query passes the error on, and one resets the place of the next row. */

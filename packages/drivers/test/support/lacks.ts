@@ -5,6 +5,9 @@ export const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'refuses too few and too many parameters': 'too many are refused with 42P18, because it names their types',
     'names the reason for which the server has closed the connection':
       'it drops what the server said to a connection that is idle',
+    'stores a statement that meets the transaction of another user, and reports it':
+      'it does not say that a transaction is open: whoever reserves a connection has to end what they began on it',
+    'commits its own work only where it meets the transaction of another user, and reports it': 'the same',
   },
   pglite: {},
   mysql2: {

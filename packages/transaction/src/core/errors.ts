@@ -268,6 +268,15 @@ export function rolledBack(): TransactionError {
   return new TransactionError('AMBIT_TX_COMMIT_FAILED', what, { sqlState: '40000' });
 }
 
+/** The caller of the pool gets a connection without it. */
+export function warnOfLeftOpen(): void {
+  const code = 'AMBIT_TX_ALREADY_OPEN';
+  const what = "Another user of the driver's pool returned a connection in a transaction, which was rolled back";
+  const fix =
+    'Find the code that takes connections from the driver itself, and let it call ROLLBACK before the release';
+  process.emitWarning(`${what}. ${fix}. ${referenceTo(code)}`, { type: 'TransactionWarning', code });
+}
+
 export function savepointAlone(): TransactionError {
   const what = 'A savepoint needs an open transaction';
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });

@@ -24,7 +24,14 @@ export { codeOf } from '../core/sql-state.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
 export { POSTGRES_LANGUAGE } from '../postgres/language.js';
-export { type PgResult, type PostgresBackend, requestCancel, resultOfPg, safeTypes } from '../postgres/protocol.js';
+export {
+  type PgResult,
+  type PostgresBackend,
+  requestCancel,
+  resultOfPg,
+  safeTypes,
+  transactionStatusOf,
+} from '../postgres/protocol.js';
 export { commandOf, countsRows } from '../sql/command.js';
 export { firstWords, isTransactionControl } from '../sql/control-statements.js';
 export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';

@@ -9,6 +9,8 @@ export interface Wire {
   readonly lostBecause?: unknown;
   /** No transaction is open, where the server says so with every response. */
   readonly outsideTransaction?: boolean;
+  /** At check-out: another user of the driver's pool left a transaction open, which the pool then rolls back and reports. */
+  readonly isLeftOpen?: boolean;
   /** In a transaction, every `send()` has finished when the call returns. */
   readonly synchronous?: boolean;
   /**

@@ -23,6 +23,7 @@ import {
   savepointAlone,
   TransactionError,
   type TransactionErrorCode,
+  warnOfLeftOpen,
   withCallersStack,
 } from '../core/errors.js';
 import {
@@ -316,11 +317,18 @@ export class Pool implements DatabasePool {
     // A caller that does not wait asks for no time.
     const deadline = place instanceof Promise ? clock.now() + timeoutMs : undefined;
     const leave = place instanceof Promise ? await place : place;
-    const connecting = this.#connect(options, leave);
-    const wire =
-      connecting instanceof Promise
-        ? await this.#inTime(connecting, { options, deadline: deadline ?? clock.now() + timeoutMs, leave })
-        : connecting;
+    const connect = (): Wire | Promise<Wire> => {
+      const connecting = this.#connect(options, leave);
+      if (!(connecting instanceof Promise)) return connecting;
+      return this.#inTime(connecting, { options, deadline: deadline ?? clock.now() + timeoutMs, leave });
+    };
+    const connected = connect();
+    let wire = connected instanceof Promise ? await connected : connected;
+    while (wire.isLeftOpen) {
+      warnOfLeftOpen();
+      await closeAtDriver(wire);
+      wire = await connect();
+    }
     const onRelease = (possiblyBroken: boolean): void => {
       this.#inUse.remove(connection);
       returnToDriver(wire, possiblyBroken, leave);
@@ -440,6 +448,13 @@ export class Pool implements DatabasePool {
       () => false,
     );
   }
+}
+
+/** Where it fails, the driver has lost the connection. */
+async function closeAtDriver(wire: Wire): Promise<void> {
+  try {
+    await wire.release(true);
+  } catch {}
 }
 
 /** The place is free as soon as the driver has the connection back, or could not take it. */

@@ -21,7 +21,7 @@ import {
   unconfirmed,
 } from './language.js';
 import type { PostgresSettings, TargetSessionAttrs } from './options.js';
-import { requestCancel, resultOfPg, safeTypes, serverResponds } from './protocol.js';
+import { requestCancel, resultOfPg, safeTypes, serverResponds, transactionStatusOf } from './protocol.js';
 
 const nothing = (): void => undefined;
 
@@ -113,15 +113,12 @@ export class StatementNames {
 }
 
 /** Fields of the driver that it does not declare. */
-type DriverClient = Omit<Client, 'getTransactionStatus'> & {
-  /** Of `pg` from 8.21 on; before, {@link Session} makes it. */
-  getTransactionStatus?: () => string | null;
+type DriverClient = Client & {
   readonly processID: number;
   readonly secretKey: number;
   readonly connection: {
     readonly stream: { destroy(): void };
     on(event: 'parameterStatus', listener: (status: { parameterName: string; parameterValue: string }) => void): void;
-    on(event: 'readyForQuery', listener: (message: { status: string }) => void): void;
   };
 };
 
@@ -153,6 +150,7 @@ export class Session implements Wire {
   checkedOutAt = 0;
   stopIdleTimer: () => void = nothing;
   readonly #owner: PostgresDriver;
+  readonly #status: () => string | null;
   /** A COMMIT may have been cancelled, by us or while the server waited for a standby, which it reports with a warning only. */
   #unconfirmed = false;
   /** It is not used again, whatever its user says. */
@@ -174,16 +172,12 @@ export class Session implements Wire {
       if (name === 'in_hot_standby') this.#standby = value === 'on';
       else if (name === 'default_transaction_read_only') this.#readOnlyByDefault = value === 'on';
     });
-    if (!this.client.getTransactionStatus) {
-      let last = '';
-      this.client.getTransactionStatus = () => last;
-      this.client.connection.on('readyForQuery', ({ status }) => (last = status));
-    }
+    this.#status = transactionStatusOf(this.client);
   }
 
   /** A statement then commits by itself. */
   get outsideTransaction(): boolean {
-    return this.client.getTransactionStatus?.() === 'I';
+    return this.#status() === 'I';
   }
 
   send(text: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {

@@ -38,6 +38,34 @@ export function resultOfPg(result: PgResult): ExecuteResult<never> {
   };
 }
 
+/** A client of `pg`; its `connection` is not declared. */
+interface StatusClient {
+  /** From `pg` 8.21 on. */
+  getTransactionStatus?(): string | null;
+  readonly connection?: { on(event: 'readyForQuery', listener: (message: { status: string }) => void): unknown };
+}
+
+/**
+ * Reads what the server says of the transaction with every response, on clients of `pg` that do not keep it, too.
+ *
+ * @param client - a client of `pg`, or of a driver that is made of it; call this once for each
+ * @returns gives `I` outside of a transaction, `T` in one, `E` in one that has failed, and nothing before the first response
+ *
+ * @example
+ * ```ts
+ * import { transactionStatusOf } from '@ambit/transaction/extension';
+ *
+ * const isInTransaction = (client: object) => transactionStatusOf(client)() !== 'I';
+ * ```
+ */
+export function transactionStatusOf(client: object): () => string | null {
+  const known = client as StatusClient;
+  if (known.getTransactionStatus) return () => known.getTransactionStatus?.() ?? null;
+  let last: string | null = null;
+  known.connection?.on('readyForQuery', ({ status }) => (last = status));
+  return () => last;
+}
+
 type Parsers = Required<ExecuteOptions>['types'];
 type Parse = (text: string) => unknown;
 

@@ -7,6 +7,7 @@ import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres
 import { createSqlitePool } from '../../src/sqlite/index.js';
 import { type Sandbox, sandbox } from '../../src/testing/index.js';
 import type { ContractDatabase, PoolOptions, PoolsToTest } from './pool-contract.js';
+import { POSTGRES_LEFTOVERS } from './postgres-leftovers.js';
 
 /** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase extends PoolsToTest {
@@ -15,7 +16,7 @@ export interface TestDatabase extends PoolsToTest {
 }
 
 export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> &
-  Pick<ContractDatabase, 'terminates' | 'hasSeveralWriters' | 'hasOneConnection' | 'cannot'> & {
+  Pick<ContractDatabase, 'terminates' | 'hasSeveralWriters' | 'hasOneConnection' | 'leftovers' | 'cannot'> & {
     open: () => Promise<TestDatabase>;
   })[] = [
   { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
@@ -26,6 +27,7 @@ export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'miss
     beginWaits: false,
     hasSeveralWriters: true,
     terminates: true,
+    leftovers: POSTGRES_LEFTOVERS,
     open: openPostgres,
   },
   {

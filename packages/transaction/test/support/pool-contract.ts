@@ -11,6 +11,7 @@ import {
   type Propagation,
   runInTransaction,
 } from '../../src/index.js';
+import { inheritsNothing, type Leftover, type SharedDatabase } from './inherits-nothing.js';
 
 export interface PoolOptions {
   readonly max?: number;
@@ -20,9 +21,7 @@ export interface PoolOptions {
 }
 
 /** A database of a test's own: empty, and removed by `drop()`. */
-export interface PoolsToTest {
-  /** A pool of at most `max` writers. */
-  pool(options?: PoolOptions): DatabasePool | Promise<DatabasePool>;
+export interface PoolsToTest extends SharedDatabase {
   drop(): Promise<void>;
 }
 
@@ -38,6 +37,10 @@ export interface ContractDatabase {
   readonly hasOneConnection?: boolean;
   /** A PostgreSQL server, which terminates a session that is idle in a transaction for too long. */
   readonly terminates?: boolean;
+  /** What a user of a connection could leave for the next one. */
+  readonly leftovers?: readonly Leftover[];
+  /** The driver's pool may have users besides ours: `elsewhere()` is one. */
+  readonly hasOtherUsers?: boolean;
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
@@ -51,6 +54,8 @@ export function poolContract({
   terminates = false,
   hasSeveralWriters = false,
   hasOneConnection = false,
+  leftovers = [],
+  hasOtherUsers = false,
   cannot = {},
 }: ContractDatabase): void {
   describe.skipIf(missing)(`a pool over ${over} keeps its guarantees`, () => {
@@ -856,6 +861,11 @@ export function poolContract({
       });
       await expect(half).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: failure });
       expect(await lines(two)).toEqual(['alone', 'alone, too']);
+    });
+
+    describe.each(leftovers.length > 0 || hasOtherUsers ? ['nothing'] : [])('inherits %s', () => {
+      const add = (title: string, run: () => Promise<void>): void => keeps(title)(title, run);
+      inheritsNothing(add, () => database, { leftovers, hasOtherUsers });
     });
 
     test('declares only what it lacks', () => {
