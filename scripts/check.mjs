@@ -53,7 +53,7 @@ const STEPS = {
   site: 'scripts/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'all-pages':
     'scripts/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
-  'files-per-request': 'node scripts/files-per-request.mjs',
+  stays: 'node scripts/stays.mjs express sqlite',
   instances: 'node scripts/several-instances.mjs',
   rollouts: 'node scripts/rollouts.mjs',
   simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
@@ -123,7 +123,7 @@ const PAIRS = [
     'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
-  ['files-per-request beside fuzz runtimes', 'integrations prisma'],
+  ['stays beside fuzz runtimes', 'integrations prisma'],
   ['site', 'instances galera'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 

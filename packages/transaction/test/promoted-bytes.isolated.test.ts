@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 const PROGRAM = fileURLToPath(new URL('support/promoted-bytes.mjs', import.meta.url));
 
 it.skipIf(!hasPostgres)('lets the rows of a query die young', () => {
-  const trace = execFileSync(process.execPath, ['--trace-gc-nvp', PROGRAM, postgresUrl, '2000'], {
+  const trace = execFileSync(process.execPath, ['--trace-gc-nvp', PROGRAM, postgresUrl, '500'], {
     encoding: 'utf8',
   });
   // Node 26 writes JSON where earlier ones write name=value.
