@@ -16,7 +16,7 @@ import type { Injector } from './inject.js';
 import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap } from './keys.js';
 import { findDisposer, keepLayers, noteGiven } from './ownership.js';
 import { add, directResolvers } from './registering.js';
-import type { Binding, Bound } from './registration.js';
+import type { Binding, Bound, Registered } from './registration.js';
 import { ago, BUSY, isPromise, isThenable, NEAR, type Page, progress, type ScopeOptions, Shape } from './shape.js';
 import { start } from './start.js';
 import { settlesWithin, timeLimit, type TimeLimit } from './time-limit.js';
@@ -170,7 +170,8 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /**
-   * Registers a factory directly on this scope. It runs at each `resolve`; the container neither keeps nor disposes its results.
+   * Registers a factory directly on this scope. It is called once, at the first `resolve` here or below; the scope keeps the result, and
+   * does not dispose it.
    *
    * @param key - what this scope and those below it resolve it by. A second call with the key replaces the factory
    * @param factory - makes the value; receives this scope, also when a scope below resolves the key
@@ -182,12 +183,11 @@ export class Container implements IContainer, AsyncDisposable {
   register(key: Key, factory: Factory): this {
     if (this.closed) this.refuseDisposed('register', key);
     if (typeof key !== 'string') checkKey(key, 'register');
-    if (typeof factory !== 'function')
-      checkFunction(factory, 'register', 'a function: register(key, () => value)', key);
+    if (typeof factory !== 'function') checkFunction(factory, 'register', 'a function: () => value', key);
     const { shape, rare } = this;
     const last = shape.exclusive ? shape.bindings.get(key)?.at(-1) : rare?.registered?.get(key);
-    const binding: Binding = { key, source: { kind: 'register', factory } };
-    if (last?.source.kind === 'register') last.source.factory = factory;
+    const binding: Binding = { key, source: { kind: 'register', factory, result: undefined } };
+    if (last?.source.kind === 'register') last.source = binding.source;
     else if (shape.exclusive || last) add(this, [binding]);
     else this.addDirectly(binding);
     return this;
@@ -360,7 +360,7 @@ export class Container implements IContainer, AsyncDisposable {
 
   /** @internal Resolves what was registered directly: the value, or the result of the factory for the scope it was registered on. */
   callRegistered({ source }: Binding): unknown {
-    const made = source.kind === 'value' ? source.value : (source as { factory: Factory }).factory(this);
+    const made = source.kind === 'value' ? source.value : callOnce(this, source as Registered);
     return progress.running?.before ? noteGiven(this, made) : made;
   }
 
@@ -391,11 +391,13 @@ export class Container implements IContainer, AsyncDisposable {
   /** @internal Takes this scope, which is disposed, out of its parent. */
   leave(): void {
     this.closed = 2;
-    const { parent, older, newer } = this;
+    const { parent, older, newer, shape } = this;
     if (newer) newer.older = older;
     else if (parent) parent.newest = older;
     if (older) older.newer = newer;
     this.older = this.newer = undefined;
+    // The shapes below it, which are kept for reuse, hold what was registered here.
+    if (shape.exclusive) shape.reset();
     if (scopeClosed.hasSubscribers) scopeClosed.publish({ scope: this });
   }
 
@@ -421,6 +423,16 @@ export class Container implements IContainer, AsyncDisposable {
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toJSON();
   }
+}
+
+/** The result of a factory that was registered directly: whoever asks for it in the scope and below gets the same one. */
+function callOnce(scope: Container, source: Registered): unknown {
+  if (source.result === undefined) {
+    const result = (source.result = source.factory(scope));
+    // The next `resolve` tries again.
+    if (isPromise(result)) result.then(undefined, () => source.result === result && (source.result = undefined));
+  }
+  return source.result;
 }
 
 // How long a disposal waits for what is still being made or started: what hangs must not keep the process alive.

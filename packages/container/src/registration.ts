@@ -37,7 +37,13 @@ type Source =
   | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown }
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'alias' }
-  | { readonly kind: 'register'; factory?: Factory };
+  | ({ readonly kind: 'register' } & Partial<Registered>);
+
+/** A factory that was registered directly on a scope, and its result once it was called. */
+export interface Registered {
+  factory: Factory;
+  result: unknown;
+}
 
 /** A callback for an instance; `layer` says how many decorators had wrapped it. */
 interface Hook {
@@ -58,7 +64,7 @@ export interface Declared {
 /** A registration before it has a key: plain data, changed by modifiers. `T` is what it makes. */
 export interface Recipe<out T = unknown> {
   /** Where the instances come from: a class, a factory, a value or another key. */
-  readonly source: Source;
+  source: Source;
   /** The keys of the parameters, where the registration lists them. */
   readonly needs?: readonly Dependency[] | undefined;
   /** The owning scope keeps the instance; otherwise each `resolve` makes one. */

@@ -81,12 +81,43 @@ describe('a connection registered on one transaction', () => {
 });
 
 describe('register', () => {
-  it('runs the factory at each resolve and keeps nothing', () => {
-    let made = 0;
-    const request = openRequest(openApplication()).register('INumber', () => ++made);
+  it('calls the factory once for each scope that it is registered on: two services get one request id', () => {
+    const needsId = (key: string) => Registration.fromFactory((id) => ({ id }), ['requestId']).to(key);
+    const app = openApplication(needsId('IAudit'), needsId('ILog'));
+    const ids = [openRequest(app), openRequest(app)].map((request) => {
+      request.register('requestId', () => crypto.randomUUID());
+      const seen = [request, openTransaction(request), openTransaction(request)].flatMap((scope) => [
+        scope.resolve('requestId'),
+        scope.resolve<{ id: unknown }>('IAudit').id,
+        scope.resolve<{ id: unknown }>('ILog').id,
+      ]);
+      expect(new Set(seen).size).toBe(1);
+      return seen[0];
+    });
 
-    expect([1, 2, 3].map(() => request.resolve('INumber'))).toEqual([1, 2, 3]);
-    expect(openTransaction(request).resolve('INumber')).toBe(4);
+    expect(ids[0]).not.toBe(ids[1]);
+  });
+
+  it.each([null, 0, ''])('keeps %j, which is a result, too', (result) => {
+    let calls = 0;
+    const request = openRequest(openApplication()).register('IFalsy', () => (calls++, result));
+    expect([request.resolve('IFalsy'), request.resolve('IFalsy')]).toEqual([result, result]);
+    expect(calls).toBe(1);
+  });
+
+  it('calls a factory again that threw, or whose promise rejected', async () => {
+    let calls = 0;
+    const failTwice = () => {
+      calls++;
+      if (calls === 1) throw new Error('not yet');
+      return calls === 2 ? Promise.reject(new Error('not yet')) : Promise.resolve('connected');
+    };
+    const app = openApplication().register('IConnected', failTwice);
+    expect(() => app.resolve('IConnected')).toThrow('not yet');
+    await expect(app.resolve('IConnected')).rejects.toThrow('not yet');
+    expect(await app.resolve('IConnected')).toBe('connected');
+    expect(await app.resolve('IConnected')).toBe('connected');
+    expect(calls).toBe(3);
   });
 
   it('hands the factory the scope it was registered on, also when a scope below asks', () => {
@@ -96,7 +127,7 @@ describe('register', () => {
     request.resolve('IScope');
     openTransaction(request).resolve('IScope');
 
-    expect(seen).toEqual([request, request]);
+    expect(seen).toEqual([request]);
   });
 
   it('replaces what was registered before, for later resolves; what is cached keeps what it got', () => {

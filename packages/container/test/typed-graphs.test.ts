@@ -168,7 +168,10 @@ describe('one entry for several lifetimes', () => {
   });
 
   it('can be registered directly on scopes of each', () => {
-    const { scopes } = build({ ISignal: registered(['request', 'transaction']).as<AbortSignal>() });
+    const entry = registered(['request', 'transaction']);
+    const { scopes } = build({ ISignal: entry.as<AbortSignal>() });
+    // Without `.as()`, which only says the type, where JavaScript has none to say.
+    expect(build({ ISignal: entry as never }).scopes).toEqual(scopes);
     expect(scopes).toEqual([
       {
         tags: ['request'],

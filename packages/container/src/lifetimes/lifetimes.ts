@@ -223,7 +223,7 @@ export function lifetimes<const Tags extends readonly [string, ...string[]]>(...
       const entries = Object.entries(key).map(([tag, other]) => declared(tag, Registration.alias(other)));
       return entries[0] ? entries : declared([]);
     },
-    registered: (lifetime: string) => ({ as: () => declared(lifetime) }),
+    registered: (lifetime: string) => declared(lifetime),
     lazy,
     all,
     optional,

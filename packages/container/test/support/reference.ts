@@ -92,7 +92,9 @@ export class Reference {
   register(key: string, factory: (scope: Reference) => unknown): void {
     const [last] = this.#alive().#entries.filter((entry) => entry.key === key).slice(-1);
     if (last?.rank === 'directly') this.remove(last);
-    this.#entries.push({ key, rank: 'directly', needs: [], accepts: Object.is, make: () => factory(this) });
+    let result: { readonly kept: unknown } | undefined;
+    const make = () => (result ??= { kept: factory(this) }).kept;
+    this.#entries.push({ key, rank: 'directly', needs: [], accepts: Object.is, make });
   }
   createScope({ tags }: { tags: readonly string[] }): Reference {
     this.#children.unshift(new Reference(tags, this.#alive().#line));
