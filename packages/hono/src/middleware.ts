@@ -58,7 +58,7 @@ export type ContainerMiddlewareOptions = RequestScopesOptions<Context> & SocketL
 /** The middleware, and what a graceful shutdown needs of it. */
 export interface ContainerMiddleware extends MiddlewareHandler {
   /**
-   * Resolves when no request scope is open. Stop the server's listening first; on Node, with `drain(server)` of @ambit/http.
+   * Aborts `IShutdownSignal` of all requests, and resolves when no request scope is open. On Node, `drain(server)` of @ambit/http does both.
    *
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_OPTION`: that is no number

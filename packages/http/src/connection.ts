@@ -352,7 +352,10 @@ export class ConnectedRequest {
       res.on('close', () => this.finish(true));
     }
     // Behind a middleware that takes its time, the server may have begun to close,
-    if (connection.connections?.isClosing) connection.connections.sayCloseLate(this);
+    if (connection.connections?.isClosing) {
+      connection.connections.sayCloseLate(this);
+      this.active.shutDown();
+    }
     // and all that we listen for may have happened.
     if (this.isWhole || !connection.isAlive || connection.isFinishing) this.finish(!this.isWhole);
   }

@@ -2,6 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { constants, type Http2Stream, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { getHeapStatistics } from 'node:v8';
 import type { ConnectedRequest, Connection } from './connection.js';
 import {
@@ -22,6 +23,9 @@ const CONNECTIONS = Symbol('ambit.connections');
 
 /** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
 const REAP_EVERY_MS = 250;
+
+/** How long a client may take for the rest of a request's head, or of a TLS handshake, once a server closes: they come at once if at all. */
+const LATE_HEAD_MS = 1000;
 
 /** How much of the heap's limit responses that clients do not read and bytes that are not parsed may take together. */
 const HELD_SHARE = 1 / 4;
@@ -146,7 +150,7 @@ export class ServerConnections {
 
   /**
    * From now on, the last response on each connection says `Connection: close`, and connections that are idle or silent are
-   * closed. `closed()` must follow.
+   * closed. `IShutdownSignal` of each request aborts. `closed()` must follow.
    *
    * @param keepIdleMs - how long those stay open for a request that is on its way already
    */
@@ -158,6 +162,7 @@ export class ServerConnections {
     this.#server.prependListener('request', this.#onRequest);
     for (const connection of this.#connections) this.#sayCloseOnLast(connection);
     for (const session of this.#sessions) session.close();
+    for (const request of this.requests()) request.active.shutDown();
     this.#spareResponses();
     // Restarted, so that connections have one whole interval to become idle by themselves.
     this.#stopReaping();
@@ -300,12 +305,21 @@ export class ServerConnections {
     const server = this.#server;
     server.closeIdleConnections?.();
     // A server of Node that closes does not look any more whether heads are late.
-    const isLate = performance.now() - this.#closingSince > (server.headersTimeout || Infinity);
+    const isLate = performance.now() - this.#closingSince - this.#keepIdleMs > LATE_HEAD_MS;
+    const secured = isLate && 'setSecureContext' in server ? this.#secured() : undefined;
     for (const socket of this.#accepted) {
-      if (socket.bytesRead === 0 || (isLate && hasNoRequest(socket))) socket.destroy();
+      const isHalf = secured && !(socket instanceof TLSSocket) ? !secured.has(nameOf(socket)) : hasNoRequest(socket);
+      if (socket.bytesRead === 0 || (isLate && isHalf)) socket.destroy();
     }
   }
+
+  /** The clients whose TLS handshake is done: each has a socket of TLS and one below it. */
+  #secured(): Set<string> {
+    return new Set([...this.#accepted].filter((socket) => socket instanceof TLSSocket).map(nameOf));
+  }
 }
+
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
 function destroyIfForgotten(stream: Http2Stream): void {

@@ -11,7 +11,7 @@ test('the README lists every code', () => {
 
 test.each(HTTP_ERROR_CODES)('%s has a message of its own, a link to its documentation and a status', (code) => {
   const error = new HttpError(code, 'POST /');
-  const status = code === 'AMBIT_HTTP_OVERLOADED' ? 503 : 500;
+  const status = ['AMBIT_DRAINING', 'AMBIT_HTTP_OVERLOADED'].includes(code) ? 503 : 500;
   expect(error).toMatchObject({ name: 'HttpError', code, status, statusCode: status });
   expect(error.message).toMatch(
     new RegExp(`.{20,}: POST / \\[${code}, see docs/errors\\.md#${code.toLowerCase()}\\]$`),

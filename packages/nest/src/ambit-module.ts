@@ -152,7 +152,7 @@ export class AmbitModule {
     const inTransaction = { tags: ['transaction'], registers };
     const ofRequest = {
       tags: tags as string[],
-      registers: ['IRequestSignal'],
+      registers: ['IRequestSignal', 'IShutdownSignal'],
       scopes: registers.length > 0 ? [inTransaction] : [],
     };
     verify(container, ...(scopes === true ? [ofRequest] : scopes));

@@ -5,11 +5,13 @@ import type { StageTest } from '../support/stage-test.js';
 
 /** Well above what closing takes, well below the time-outs of keep-alive. */
 const AT_ONCE_MS = 1500;
+/** Below the 10 s after which connections are cut by force. */
+const UNFORCED_MS = 9000;
 
-async function closesAtOnce(stage: Stage): Promise<void> {
+async function closesAtOnce(stage: Stage, withinMs = AT_ONCE_MS): Promise<void> {
   const start = performance.now();
   await stage.close();
-  expect(performance.now() - start).toBeLessThan(AT_ONCE_MS);
+  expect(performance.now() - start).toBeLessThan(withinMs);
 }
 
 export function shutdownContract(test: StageTest): void {
@@ -22,6 +24,19 @@ export function shutdownContract(test: StageTest): void {
       await closesAtOnce(stage);
       for (const client of clients) await client.closed();
     });
+
+    test.for(['G', 'GET / HTTP/1.1\r\nhost: a\r\nx-name: val'])(
+      'waits a second at most for the rest of a head: %j',
+      async (half, { stage }) => {
+        await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+        const [fresh, used] = await Promise.all([stage.client(), stage.client()]);
+        await used.request({ path: '/' });
+        for (const client of [fresh, used]) client.write(half);
+        await stage.get();
+        await closesAtOnce(stage, UNFORCED_MS);
+        for (const client of [fresh, used]) await client.closed();
+      },
+    );
 
     test('responds to what has begun, says `Connection: close`, and does not wait until that client leaves', async ({
       stage,

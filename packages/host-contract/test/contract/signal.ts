@@ -1,9 +1,11 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect } from 'vitest';
-import { Pause } from '../../src/index.js';
+import { Pause, refused } from '../../src/index.js';
 import type { Call } from '../hosts/host.js';
 import type { StageTest } from '../support/stage-test.js';
 
 const signalOf = ({ scope }: Call): AbortSignal => scope.resolve<AbortSignal>('IRequestSignal');
+const shutdownSignalOf = ({ scope }: Call): AbortSignal => scope.resolve<AbortSignal>('IShutdownSignal');
 
 export function signalContract(test: StageTest): void {
   describe('IRequestSignal', () => {
@@ -70,6 +72,67 @@ export function signalContract(test: StageTest): void {
       expect(response.text).toBe('{"aborted":false}');
       await stage.quiet();
       await stage.close();
+      expect(signal?.aborted).toBe(false);
+    });
+  });
+
+  describe('IShutdownSignal', () => {
+    test('aborts when the server begins to close, so that an endless response ends, and nobody is cut off', async ({
+      stage,
+    }) => {
+      const signals: AbortSignal[] = [];
+      await stage.serveRequest((call) => {
+        const signal = shutdownSignalOf(call);
+        signals.push(signal);
+        const stream = new PassThrough();
+        stream.write('data: 1\n\n');
+        signal.addEventListener('abort', () => stream.end('data: bye\n\n'));
+        return { kind: 'stream', stream };
+      });
+      const clients = await Promise.all([stage.client(), stage.client()]);
+      for (const client of clients) {
+        client.send({ path: '/' });
+        await client.hears('data: 1');
+      }
+      expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
+      const closed = stage.close();
+      for (const client of clients) expect((await client.response()).text).toBe('data: 1\n\ndata: bye\n\n');
+      await closed;
+      expect(signals.map(({ reason }) => (reason as { code?: unknown }).code)).toEqual([
+        'AMBIT_DRAINING',
+        'AMBIT_DRAINING',
+      ]);
+    });
+
+    test('is aborted already when asked for after the server has begun to close', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveRequest(async (call) => {
+        await work.here();
+        return { kind: 'json', body: { aborted: shutdownSignalOf(call).aborted } };
+      });
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await work.reached;
+      const closed = stage.close();
+      await refused(stage.port);
+      work.letGo();
+      expect((await client.response()).text).toBe('{"aborted":true}');
+      await closed;
+    });
+
+    test('does not abort for a client that disconnects', async ({ stage }) => {
+      let signal: AbortSignal | undefined;
+      const work = new Pause();
+      await stage.serveRequest(async (call) => {
+        signal = shutdownSignalOf(call);
+        await work.here();
+      });
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await work.reached;
+      client.leave();
+      await stage.quiet();
+      work.letGo();
       expect(signal?.aborted).toBe(false);
     });
   });

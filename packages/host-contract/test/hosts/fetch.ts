@@ -42,8 +42,7 @@ async function start({
   return {
     port: server.port,
     close: async () => {
-      await server.stop();
-      await handler.drain();
+      await Promise.all([server.stop(), handler.drain()]);
       await container.dispose();
     },
   };

@@ -65,14 +65,13 @@ async function start({
       });
     });
   }
-  app.use(
-    containerMiddleware(parent ?? container, {
-      ...scopeOptions,
-      onDisposeError,
-      ...counts,
-      isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,
-    }),
-  );
+  const scopes = containerMiddleware(parent ?? container, {
+    ...scopeOptions,
+    onDisposeError,
+    ...counts,
+    isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,
+  });
+  app.use(scopes);
   if (ownErrorHandler) {
     app.onError((error, c) => {
       onError(error);

@@ -70,6 +70,8 @@ export class ActiveRequest {
   readonly #scopes: RequestScopes<never, never>;
   readonly #client: RequestClient | undefined;
   #abort: AbortController | undefined = undefined;
+  #shutdown: AbortController | undefined = undefined;
+  #isShuttingDown = false;
   #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #disposing: Promise<void> | undefined = undefined;
   /** Why the scope is disposed. */
@@ -101,8 +103,8 @@ export class ActiveRequest {
   }
 
   /**
-   * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}. That of a request which is disposed already is disposed at
-   * once.
+   * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}, and `IShutdownSignal` is
+   * {@link ActiveRequest.shutdownSignal}. That of a request which is disposed already is disposed at once.
    *
    * @param parent - the scope around it
    * @param options - the tags of the scope
@@ -113,6 +115,7 @@ export class ActiveRequest {
       const scope = (this.scope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
       scope.register('IRequestSignal', () => this.signal);
+      scope.register('IShutdownSignal', () => this.shutdownSignal);
       return scope;
     } finally {
       if (this.isDisposed) void this.#disposeScope();
@@ -160,6 +163,25 @@ export class ActiveRequest {
       if (this.disconnectReason) this.#abort.abort(this.disconnectReason);
     }
     return this.#abort.signal;
+  }
+
+  /**
+   * Aborts with `AMBIT_DRAINING` when the server begins to shut down: an endless response, such as server-sent events, ends then. Made
+   * when somebody first asks. It belongs to this request, so a listener on it is released with the request.
+   */
+  get shutdownSignal(): AbortSignal {
+    if (!this.#shutdown) {
+      this.#shutdown = new AbortController();
+      this.#scopes.onDraining(this);
+      if (this.#isShuttingDown) this.shutDown();
+    }
+    return this.#shutdown.signal;
+  }
+
+  /** The server has begun to shut down: aborts the signal that says so. */
+  shutDown(): void {
+    this.#isShuttingDown = true;
+    this.#shutdown?.abort(new HttpError('AMBIT_DRAINING'));
   }
 
   /**
@@ -228,6 +250,7 @@ export class ActiveRequest {
     if (this.isFinished) return;
     this.isFinished = true;
     this.#scopes.onFinished(this);
+    if (this.#shutdown) this.#scopes.offDraining(this);
     this.#client?.signal.removeEventListener('abort', this);
     const disposing = this.dispose(reason);
     this.#client?.waitUntil?.(Promise.resolve(disposing).catch(() => undefined));
@@ -330,6 +353,9 @@ export class RequestScopes<Q = Request, C = unknown> {
   #undisposed = 0;
   /** Resolve the calls of `drain()` that wait until all are disposed. */
   readonly #draining = new Set<() => void>();
+  /** Those whose signal aborts when `drain()` is called. */
+  readonly #listening = new Set<ActiveRequest>();
+  #isDraining = false;
 
   /**
    * Checks the arguments when the application starts.
@@ -451,6 +477,21 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   /**
+   * @internal Calls `shutDown()` of the request when `drain()` is called, or has been.
+   */
+  onDraining(active: ActiveRequest): void {
+    if (this.#isDraining) active.shutDown();
+    else this.#listening.add(active);
+  }
+
+  /**
+   * @internal
+   */
+  offDraining(active: ActiveRequest): void {
+    this.#listening.delete(active);
+  }
+
+  /**
    * @internal The scope of the request is disposed.
    */
   onDisposed(active: ActiveRequest): void {
@@ -467,13 +508,15 @@ export class RequestScopes<Q = Request, C = unknown> {
   }
 
   /**
-   * Resolves when no request scope is open.
+   * Aborts `IShutdownSignal` of all requests, and resolves when no request scope is open.
    *
    * @param options - how long to wait. Default: 10 s
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_OPTION`: that is no number
    */
   async drain({ timeoutMs = 10_000 }: DrainRequestsOptions = {}): Promise<void> {
     checkTimes({ timeoutMs }, 'timeoutMs');
+    this.#isDraining = true;
+    for (const active of this.#listening) active.shutDown();
     if (this.#undisposed === 0) return;
     let onDrained!: () => void;
     const drained = new Promise<void>((resolve) => (onDrained = resolve));

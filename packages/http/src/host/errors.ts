@@ -3,7 +3,8 @@ const MESSAGES = {
   AMBIT_DISPOSED:
     'The request has finished, and its scope is disposed. Start the transaction before you send the response',
   AMBIT_DRAIN_TIMEOUT:
-    'Connections were still open when timeoutMs had passed, so they were closed by force: their requests were aborted, and open transactions rolled back. Raise timeoutMs, or close WebSockets and endless streams before the server',
+    'Connections were still open when timeoutMs had passed, so they were closed by force: their requests were aborted, and open transactions rolled back. Raise timeoutMs, end endless streams when IShutdownSignal of their scope aborts, and close WebSockets before the server',
+  AMBIT_DRAINING: 'The server is shutting down. Repeat the request: another process, or the next one, responds to it',
   AMBIT_HTTP_CLIENT_DISCONNECTED: 'The client closed the connection before it had its response',
   AMBIT_HTTP_DISPOSE_TIMEOUT:
     'A scope was not disposed in time, so nothing waits for it any longer. Look for a handler or a disposer that waits for something that does not come, or raise disposeTimeoutMs (of drain(): timeoutMs)',
@@ -62,7 +63,7 @@ export class HttpError extends Error {
   constructor(code: HttpErrorCode, detail?: string, options?: ErrorOptions) {
     super(messageOf(code, detail), options);
     this.code = code;
-    this.unavailable = code === 'AMBIT_HTTP_OVERLOADED';
+    this.unavailable = code === 'AMBIT_HTTP_OVERLOADED' || code === 'AMBIT_DRAINING';
     this.status = this.statusCode = this.unavailable ? 503 : 500;
   }
 }

@@ -128,6 +128,8 @@ declare module '@ambit/container' {
   interface ServiceMap {
     /** Aborts when the client has disconnected before it had the whole response. In every request scope. */
     IRequestSignal: AbortSignal;
+    /** Aborts when the server begins to shut down: endless responses end then. In every request scope. */
+    IShutdownSignal: AbortSignal;
   }
 }
 
