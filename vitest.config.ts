@@ -3,7 +3,6 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { mutantPlugin } from './scripts/mutants/mutants.mjs';
-import { LastLine } from './scripts/last-line.mjs';
 
 interface Manifest {
   readonly name: string;
@@ -69,7 +68,7 @@ export default defineConfig({
     silent: 'passed-only',
     // No test is named for being slow: the time of a file stands behind its name.
     slowTestThreshold: 600_000,
-    reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : []), new LastLine()],
+    reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : [])],
     // Most tests wait for a database, a timer or a socket. More workers than these would need more sessions than PostgreSQL has.
     maxWorkers: Math.min(8, 2 * availableParallelism()),
     // Some tests start compilers, and CI machines are slower than yours.

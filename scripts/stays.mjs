@@ -12,7 +12,7 @@ import { isListening } from '../service/chaos/support/program.mjs';
 
 const ROOT = new URL('..', import.meta.url).href;
 /** The container compiles its functions for keys that are resolved often. */
-const WARM_UP = 1500;
+const WARM_UP = 6000;
 const REQUESTS = [
   { method: 'GET', path: '/api/users' },
   { method: 'POST', path: '/api/orders', body: { items: [{ productId: 'apple', quantity: 1 }] } },

@@ -47,8 +47,3 @@ describe('README.md', () => {
     expect(figures.length).toBeGreaterThan(30);
   });
 });
-
-it('the changelog of the first release is a page, not a diary', () => {
-  const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
-  expect(changelog.length).toBeLessThan(5_000);
-});
