@@ -78,7 +78,7 @@ async function tryOnce(protection, failure, host) {
   try {
     const server = await startServer(host, database.env);
     pids = [server.process.pid ?? 0];
-    // By the command, in a process that exits: libsql in this one would keep the file open.
+    // By the command, in a process that exits, because a driver in this one may keep the file open.
     execFileSync(process.execPath, [COMMAND, 'set', STOCKED, String(LEVEL)], { env: environment(host, database.env) });
     await database.protect();
     disk?.sync();

@@ -55,12 +55,7 @@ export function infrastructure(config: Config, log: ILogger) {
     IDatabasePool: make('application', (check: TransactionCheck) => check.pool(engine.createPool()), [
       'ITransactionCheck',
     ])
-      .pipe(
-        onStart(async (pool) => {
-          await engine.refuseDamage?.(pool);
-          await prepareDatabase(pool, engine, config, log);
-        }),
-      )
+      .pipe(onStart((pool) => prepareDatabase(pool, engine, config, log)))
       .as<IDatabasePool>(),
     IIdempotency: make('application', createKeys, ['IDatabasePool', 'ISqlDialect', 'ILogger']).pipe(
       onStart((keys) => keys.start()),

@@ -6,8 +6,7 @@ import { isScriptInSqlite } from '../src/sql/split-statements.js';
 import { withoutLiterals } from '../src/host/index.js';
 import { EITHER, MYSQL, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
 import { commandOf } from '../src/sql/command.js';
-import { PositionalTexts } from '../src/sql/positional.js';
-import { numberedParameters } from '../src/sqlite/database.js';
+import { PositionalText, PositionalTexts } from '../src/sql/positional.js';
 
 const PIECES = [
   ' ',
@@ -93,24 +92,26 @@ describe('withoutLiterals()', () => {
   ])('of %j', (sql, shown) => expect(withoutLiterals(sql, { text: '?', number: '?' })).toBe(shown));
 });
 
-describe('numberedParameters()', () => {
-  test.each([
-    ['SELECT $1, $2', 'SELECT ?1, ?2', 2],
-    ['SELECT $2, $1, $2', 'SELECT ?2, ?1, ?2', 2],
-    ['SELECT $10', 'SELECT ?10', 10],
-    ["SELECT '$1', $1", "SELECT '$1', ?1", 1],
-    ["SELECT 'it''s $1', $1", "SELECT 'it''s $1', ?1", 1],
-    ['SELECT "$1", `$2`, [$3]', 'SELECT "$1", `$2`, [$3]', 0],
-    ['SELECT 1 -- $1\n, $1', 'SELECT 1 -- $1\n, ?1', 1],
-    ['SELECT /* $1 */ $1', 'SELECT /* $1 */ ?1', 1],
-    ['SELECT a$1 FROM t', 'SELECT a$1 FROM t', 0],
-    ['SELECT 1', 'SELECT 1', 0],
-    ['SELECT $a$, $1, $a$', 'SELECT $a$, ?1, $a$', 1],
+describe('a positional text for SQLite', () => {
+  test.each<[string, string, number[]]>([
+    ['SELECT $1, $2', 'SELECT ?, ?', [1, 2]],
+    ['SELECT $2, $1, $2', 'SELECT ?, ?, ?', [2, 1, 2]],
+    ["SELECT '$1', $1", "SELECT '$1', ?", [1]],
+    ["SELECT 'it''s $1', $1", "SELECT 'it''s $1', ?", [1]],
+    ['SELECT "$1", `$2`, [$3]', 'SELECT "$1", `$2`, [$3]', []],
+    ['SELECT 1 -- $1\n, $1', 'SELECT 1 -- $1\n, ?', [1]],
+    ['SELECT /* $1 */ $1', 'SELECT /* $1 */ ?', [1]],
+    ['SELECT a$1 FROM t', 'SELECT a$1 FROM t', []],
+    ['SELECT 1', 'SELECT 1', []],
+    ['SELECT $a$, $1, $a$', 'SELECT $a$, ?, $a$', [1]],
     // What nothing closes goes on to the end, as SQLite reads it.
-    ["SELECT 'open $1", "SELECT 'open $1", 0],
-    ['SELECT $1 /* $2', 'SELECT ?1 /* $2', 1],
-  ])('of %j', (sql, text, count) => {
-    expect(numberedParameters(sql)).toEqual({ text, count });
+    ["SELECT 'open $1", "SELECT 'open $1", []],
+    ['SELECT $1 /* $2', 'SELECT ? /* $2', [1]],
+  ])('of %j', (sql, text, order) => {
+    const positional = new PositionalText(sql, SQLITE);
+    expect(positional.text).toBe(text);
+    const params = Array.from({ length: Math.max(0, ...order) }, (_, index) => index + 1);
+    expect(positional.valuesOf(params, Number)).toEqual(order);
   });
 
   test('touches nothing that is quoted or a comment, and everything else', () => {
@@ -123,8 +124,8 @@ describe('numberedParameters()', () => {
     const live = integer({ min: 1, max: 99 }).map((n) => `$${n}`);
     assert(
       property(array(oneof(inert, live)), (parts) => {
-        const expected = parts.map((part) => (/^\$\d+$/.test(part) ? part.replace('$', '?') : part));
-        expect(numberedParameters(parts.join(' ')).text).toBe(expected.join(' '));
+        const expected = parts.map((part) => (/^\$\d+$/.test(part) ? '?' : part));
+        expect(new PositionalText(parts.join(' '), SQLITE).text).toBe(expected.join(' '));
       }),
     );
   });
@@ -132,7 +133,7 @@ describe('numberedParameters()', () => {
   test('takes no longer than the text is long', () => {
     for (const piece of PIECES) {
       const start = performance.now();
-      numberedParameters(piece.repeat(20_000));
+      new PositionalText(piece.repeat(20_000), SQLITE);
       isTransactionControl(piece.repeat(20_000));
       isTransactionControl(`ROLLBACK ${piece.repeat(20_000)}`);
       splitStatements(piece.repeat(20_000));

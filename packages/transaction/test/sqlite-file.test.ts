@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -49,7 +49,7 @@ describe('the file of a SQLite pool', () => {
       reader.release();
       await pool.close();
       expect(await levelsInCopy()).toBe(50);
-      expect(readFileSync(`${path}-wal`)).toHaveLength(0);
+      expect(statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0);
     });
 
     test('holds every row although connections were still checked out', async () => {

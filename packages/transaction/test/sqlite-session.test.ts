@@ -1,7 +1,6 @@
-import Libsql from 'libsql';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DatabasePool, Row } from '../src/index.js';
-import { changesSession } from '../src/sqlite/database.js';
+import { changesSession } from '../src/sqlite/session.js';
 import { openSqlite } from './support/databases.js';
 
 describe('what a statement leaves in its session on SQLite', () => {
@@ -92,26 +91,6 @@ describe('what a statement leaves in its session on SQLite', () => {
       for (const plan of plans) expect(plan).toContainEqual(expect.objectContaining({ opcode: 'Clear', p4: 'stock' }));
       await pool.query('VACUUM');
     }
-  });
-
-  test('opens another connection after a COMMIT that found a statement in progress', async () => {
-    using prepare = vi.spyOn(Libsql.prototype, 'prepare');
-    const connection = await pool.getConnection();
-    await connection.beginTransaction();
-    await connection.query("INSERT INTO stock VALUES ('fig')");
-    const driver = prepare.mock.contexts.at(-1) as InstanceType<typeof Libsql>;
-    const inProgress = driver.prepare('EXPLAIN DELETE FROM stock');
-    expect(inProgress.all([])).not.toEqual([]);
-    await expect(connection.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_BUSY' });
-    connection.release();
-
-    const next = await pool.getConnection();
-    await next.beginTransaction();
-    await next.query("INSERT INTO stock VALUES ('plum')");
-    await next.commit();
-    next.release();
-    expect(await pool.query('SELECT product FROM stock')).toEqual([{ product: 'plum' }]);
-    expect(inProgress).toBeDefined();
   });
 
   test.each([

@@ -46,7 +46,7 @@ export class OwnDisk {
   }
 
   close() {
-    // Lazily, because libsql keeps files open until this process exits.
+    // Lazily, because a driver may keep files open until this process exits.
     if (this.#mounted) run('umount', '--lazy', this.path);
     this.#mounted = false;
     process.off('exit', this.#close);

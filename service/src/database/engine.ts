@@ -51,8 +51,6 @@ export interface IEngine {
   createMigrationPool(): DatabasePool | undefined;
   /** Whether a database is there; only an engine that would create it knows before it is opened. */
   exists(): boolean;
-  /** Refuses a database that is damaged, where the engine itself does not find all damage. */
-  refuseDamage?(pool: Queryable): Promise<void>;
   /** Why the database cannot be used and what to do about it, or undefined if only a developer can tell. */
   explain(error: unknown): string | undefined;
   /** Whether the error says that a table or a column is missing. */

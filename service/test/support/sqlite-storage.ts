@@ -68,6 +68,12 @@ export class SqliteStorage implements Storage {
     return await pool.query<R>(sql);
   }
 
+  /** `npm run check-database`. */
+  async check(): Promise<{ code: number | null; output: string }> {
+    const { code, output } = await new ServiceProcess({ DATA_DIR: this.#data }, { program: 'check-database.js' }).exit;
+    return { code, output };
+  }
+
   /** Runs statements as another program does, one after the other. */
   async run(...statements: readonly string[]): Promise<void> {
     await using pool = createSqlitePool({ path: this.file });

@@ -53,9 +53,9 @@ export const DISK_FULL = {
   says: /Make space on the disk/,
 } as const;
 
-const NOTICED_WITHIN_MS = 1000;
+const NOTICED_WITHIN_MS = 2000;
 /** So long after a fault the embedded database may still acknowledge. */
-const WINDOW_MS = 10;
+const WINDOW_MS = 1000;
 /** No text of SQLite, PostgreSQL, Node or the file system. */
 const INTERNALS = /sqlite|postgres|ambit\.db|\/|select|insert|errno|E[A-Z]{4,}|[0-9A-Z]{2}[0-9P][0-9]{2}/;
 

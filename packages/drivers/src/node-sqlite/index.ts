@@ -1,9 +1,12 @@
 import type { DatabasePool } from '@ambit/transaction';
-import { type DriverPoolOptions, sqlitePoolOver } from '@ambit/transaction/extension';
-import { type NodeSqlite, NodeSqliteEngine } from './engine.js';
+import {
+  type DriverPoolOptions,
+  type NodeSqlite,
+  NodeSqliteEngine,
+  sqlitePoolOver,
+} from '@ambit/transaction/extension';
 
-export type { DriverPoolOptions } from '@ambit/transaction/extension';
-export type { NodeSqlite } from './engine.js';
+export type { DriverPoolOptions, NodeSqlite } from '@ambit/transaction/extension';
 
 /**
  * A pool over a `DatabaseSync` of `node:sqlite`: one connection, handed out in turn. It needs Node 22.16, 24 or newer.

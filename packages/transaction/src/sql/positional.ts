@@ -3,12 +3,36 @@ import { type Dialect, tokensOf } from './lexer.js';
 
 const MOST_TEXTS = 500;
 
-interface Positional {
+/** One statement for a driver that binds by place. */
+export class PositionalText {
   /** With `?` for each `$n`. */
   readonly text: string;
   /** Which parameter each `?` stands for, from 0 on. */
-  readonly order: readonly number[];
-  readonly count: number;
+  readonly #order: readonly number[];
+  readonly #count: number;
+
+  constructor(sql: string, dialect: Dialect) {
+    let text = '';
+    const order: number[] = [];
+    for (const token of tokensOf(sql, dialect)) {
+      const isNumbered = token.kind === 'parameter' && token.text.startsWith('$');
+      if (isNumbered) order.push(Number(token.text.slice(1)) - 1);
+      if (order.at(-1) === -1)
+        throw new TransactionError('AMBIT_TX_PARAMETER', 'There is no parameter $0', { sqlState: '42P02' });
+      text += isNumbered ? '?' : token.text;
+    }
+    this.text = text;
+    this.#order = order;
+    this.#count = Math.max(-1, ...order) + 1;
+  }
+
+  valuesOf<T>(params: readonly unknown[], convert: (value: unknown, position: number) => T): T[] {
+    if (params.length !== this.#count) {
+      const what = `The statement has ${this.#count} parameters and ${params.length} parameters were passed`;
+      throw new TransactionError('AMBIT_TX_PARAMETER', what, { sqlState: '08P01' });
+    }
+    return this.#order.map((index) => convert(params[index], index + 1));
+  }
 }
 
 /**
@@ -24,7 +48,7 @@ interface Positional {
  */
 export class PositionalTexts {
   readonly #dialect: Dialect;
-  readonly #known = new Map<string, Positional>();
+  readonly #known = new Map<string, PositionalText>();
 
   /** @param dialect - how the database reads a statement */
   constructor(dialect: Dialect) {
@@ -46,33 +70,16 @@ export class PositionalTexts {
     params: readonly unknown[],
     convert: (value: unknown, position: number) => T,
   ): { text: string; values: T[] } {
-    const { text, order, count } = this.#read(sql);
-    if (params.length !== count) {
-      const what = `The statement has ${count} parameters and ${params.length} parameters were passed`;
-      throw new TransactionError('AMBIT_TX_PARAMETER', what, { sqlState: '08P01' });
-    }
-    return { text, values: order.map((index) => convert(params[index], index + 1)) };
+    const statement = this.#read(sql);
+    return { text: statement.text, values: statement.valuesOf(params, convert) };
   }
 
-  #read(sql: string): Positional {
+  #read(sql: string): PositionalText {
     const known = this.#known.get(sql);
     if (known) return known;
-    const read = positional(sql, this.#dialect);
+    const read = new PositionalText(sql, this.#dialect);
     if (this.#known.size >= MOST_TEXTS) this.#known.clear();
     this.#known.set(sql, read);
     return read;
   }
-}
-
-function positional(sql: string, dialect: Dialect): Positional {
-  let text = '';
-  const order: number[] = [];
-  for (const token of tokensOf(sql, dialect)) {
-    const isNumbered = token.kind === 'parameter' && token.text.startsWith('$');
-    if (isNumbered) order.push(Number(token.text.slice(1)) - 1);
-    if (order.at(-1) === -1)
-      throw new TransactionError('AMBIT_TX_PARAMETER', 'There is no parameter $0', { sqlState: '42P02' });
-    text += isNumbered ? '?' : token.text;
-  }
-  return { text, order, count: Math.max(-1, ...order) + 1 };
 }

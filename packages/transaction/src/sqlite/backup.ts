@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { link, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import Libsql from 'libsql/promise';
+import { Worker } from 'node:worker_threads';
 import { TransactionError } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
 import { translated } from './errors.js';
+import { loadSqlite, withName } from './node-sqlite.js';
 
 /** For a database that another process has to itself; this wait does not block the event loop. */
 const BUSY_MS = 5000;
@@ -46,7 +48,6 @@ export async function backupSqlite(options: SqliteBackupOptions): Promise<void> 
     // A backup is no more readable than the database. It also says when there is no database, which SQLite would create.
     await create(partial, await modeOf(filename));
     await copy(filename, partial);
-    await check(partial);
     await flush(partial);
     await giveName(partial, to);
     await flush(dirname(to)).catch(() => undefined); // Windows cannot flush a folder.
@@ -80,25 +81,26 @@ async function create(path: string, mode: number): Promise<void> {
   await file.close();
 }
 
+/** On a thread of its own, which also checks the copy. */
 async function copy(from: string, to: string): Promise<void> {
-  const source = new Libsql(from, { timeout: BUSY_MS });
-  try {
-    await source.exec(`VACUUM INTO '${to.replaceAll("'", "''")}'`);
-  } finally {
-    source.close();
-  }
+  const { location } = loadSqlite();
+  const worker = new Worker(COPY, { eval: true, workerData: { location, from, to, timeout: BUSY_MS } });
+  const [found] = (await once(worker, 'message')) as [unknown];
+  if (found !== 'ok') throw new Error(`PRAGMA integrity_check of the copy found ${String(found)}`);
 }
 
-async function check(path: string): Promise<void> {
-  const copied = new Libsql(path, {});
-  try {
-    const statement = (await copied.prepare('PRAGMA integrity_check')) as { all(): Promise<unknown> };
-    const found = JSON.stringify(await statement.all());
-    if (found !== '[{"integrity_check":"ok"}]') throw new Error(`PRAGMA integrity_check of the copy found ${found}`);
-  } finally {
-    copied.close();
-  }
-}
+/** As text, since a bundle has no file of its own for it. */
+const COPY = `
+const { parentPort, workerData: { location, from, to, timeout } } = require('node:worker_threads');
+const { DatabaseSync } = require(location);
+const source = new DatabaseSync(from, { timeout });
+source.prepare('VACUUM INTO ?').run(to);
+source.close();
+const copy = new DatabaseSync(to);
+const found = copy.prepare('PRAGMA integrity_check').all().map(({ integrity_check: text }) => text).join(', ');
+copy.close();
+parentPort.postMessage(found);
+`;
 
 async function flush(path: string): Promise<void> {
   const file = await open(path, 'r');
@@ -125,7 +127,8 @@ function alreadyThere(to: string): Error {
   return Object.assign(new Error(`${to} exists already`), { code: 'EEXIST' });
 }
 
-function backupFailed(error: unknown): TransactionError {
+function backupFailed(thrown: unknown): TransactionError {
+  const error = withName(thrown);
   const cause = codeOf(error).startsWith('SQLITE_') ? translated(error) : error;
   return new TransactionError('AMBIT_TX_FILE', 'No backup was written, and the database is unchanged', { cause });
 }

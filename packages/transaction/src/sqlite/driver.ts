@@ -1,30 +1,13 @@
-import type Libsql from 'libsql';
 import type { Clock } from '../core/clock.js';
 import { connectionLost, TransactionError } from '../core/errors.js';
 import type { ExecuteOptions, ExecuteResult, AcquireOptions } from '../core/contract.js';
 import type { Language, Wire, Driver } from '../pool/driver.js';
-import { isBusy, retryIfBusy, translated, isReadOnlyRefusal } from './errors.js';
-import { allowsWriting, SqliteDatabase } from './database.js';
-import { OpenFiles } from './open-files.js';
+import { KEEP_TO_ITSELF, losesCommits, type SqliteEngine, warnOfLosses } from './engine.js';
+import { isBusy, isReadOnlyRefusal, retryIfBusy, translated } from './errors.js';
+import { cannotOpen, checkFile, WatchedFile } from './file.js';
+import type { SqliteLibrary } from './node-sqlite.js';
 import type { SqliteSettings } from './options.js';
-import { checkWal } from './wal.js';
-
-/** A connection to the file, used by one caller after the other. Every call blocks until SQLite has finished. */
-export interface SqliteSession {
-  readonly isOpen: boolean;
-  readonly inTransaction: boolean;
-  /** For statements of our own: no parameters, no rows. */
-  exec(sql: string): void;
-  rollbackIfOpen(): void;
-  /** As `Wire.send()`. */
-  run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never>;
-  /** Before the next user. */
-  cleanUp?(): void;
-  /** It cannot even roll back. */
-  discard?(): void;
-  /** Absent in memory. */
-  readonly files?: OpenFiles | undefined;
-}
+import { allowsWriting, SqliteSession } from './session.js';
 
 export interface SqliteCheckout {
   readonly clock: Clock;
@@ -57,7 +40,6 @@ export class SqliteWire implements Wire {
   readonly #session: SqliteSession;
   readonly #checkout: SqliteCheckout;
   #readOnly = false;
-  #mayWrite = false;
   #inTransaction = false;
   #isWanted = true;
 
@@ -83,11 +65,7 @@ export class SqliteWire implements Wire {
     try {
       return params ? this.#run(sql, params, options) : this.#control(sql);
     } catch (error) {
-      if (this.#inTransaction) throw error;
-      if (!isBusy(error)) {
-        this.#session.files?.check();
-        throw error;
-      }
+      if (this.#inTransaction || !isBusy(error)) throw error;
       const { clock, busyTimeoutMs: timeoutMs } = this.#checkout;
       const attempt = (): ExecuteResult<never> => (params ? this.#run(sql, params, options) : this.#control(sql));
       return retryIfBusy(attempt, error, { clock, timeoutMs, isWanted: () => this.#isWanted });
@@ -105,19 +83,15 @@ export class SqliteWire implements Wire {
     try {
       if (!this.isLost) this.#session.rollbackIfOpen();
       if (!this.isLost) this.#setReadOnly(false);
-      this.#session.cleanUp?.();
+      this.#session.cleanUp();
     } catch {
-      this.#session.discard?.();
+      this.#session.discard();
     }
     onRelease?.();
   }
 
   #run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
-    if (this.#inTransaction) return this.#session.run(sql, params, options);
-    this.#beforeWork(this.#checkout.reader ?? false);
-    const result = this.#session.run(sql, params, options);
-    if (result.command !== 'SELECT') this.#afterWork();
-    return result;
+    return this.#session.run(sql, params, options);
   }
 
   #control(sql: string): ExecuteResult<never> {
@@ -125,7 +99,6 @@ export class SqliteWire implements Wire {
     else if (sql === 'ROLLBACK') this.#session.rollbackIfOpen();
     else this.#session.exec(sql);
     this.#inTransaction = sql.startsWith('BEGIN');
-    if (sql === 'COMMIT') this.#afterWork();
     return { rows: [], rowCount: null, command: sql, fields: [] };
   }
 
@@ -136,20 +109,8 @@ export class SqliteWire implements Wire {
       const what = 'A connection acquired with readOnly cannot begin a transaction that writes';
       throw new TransactionError('AMBIT_OPTION', what);
     }
-    this.#beforeWork(readOnly);
     if (!reader) this.#setReadOnly(readOnly);
     this.#session.exec(sql);
-  }
-
-  #beforeWork(readOnly: boolean): void {
-    this.#mayWrite = !readOnly;
-    const { files } = this.#session;
-    if (readOnly) files?.beforeUse();
-    else files?.watch();
-  }
-
-  #afterWork(): void {
-    if (this.#mayWrite) this.#session.files?.watch();
   }
 
   /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */
@@ -165,35 +126,44 @@ const MOST_KNOWN_WRITES = 1000;
 type Result = ExecuteResult<never>;
 type Statement = Parameters<Required<Driver>['alone']>[0];
 
+/** Blocks the event loop, so it is for the moment of opening only: two processes may set up one file at once. */
+const OPENING_BUSY_MS = 5000;
+
 /**
- * One writer, handed out in turn, and readers that never wait. In `:memory:` there is one connection for all, so
- * there a read waits for the transaction that is open.
+ * One writer, handed out in turn, and readers that never wait. In `:memory:`, and where the file must not be shared, there is one
+ * connection for all: there a read waits for the transaction that is open.
  */
 export class SqliteDriver implements Driver {
   readonly language = SQLITE_LANGUAGE;
   readonly max = 1;
   readonly maxReaders?: number;
-  readonly #libsql: typeof Libsql;
+  readonly #library: SqliteLibrary;
   readonly #settings: SqliteSettings;
-  readonly #writer: SqliteDatabase;
+  readonly #isAlone: boolean;
+  readonly #file: WatchedFile | undefined;
+  readonly #writer: SqliteSession;
   /** For single reads: they block, so one is enough, and it is always free. */
-  readonly #reader: SqliteDatabase | undefined;
+  readonly #reader: SqliteSession | undefined;
   /** For read-only transactions, opened when first wanted. */
-  readonly #snapshots: SqliteDatabase[] = [];
-  readonly #idle: SqliteDatabase[] = [];
-  readonly #files: OpenFiles | undefined;
+  readonly #snapshots: SqliteSession[] = [];
+  readonly #idle: SqliteSession[] = [];
   /** Statements that the reader has refused once. */
   readonly #knownWrites = new Set<string>();
 
-  constructor(libsql: typeof Libsql, settings: SqliteSettings) {
-    const { path, maxReaders } = settings;
-    this.#libsql = libsql;
+  constructor(library: SqliteLibrary, settings: SqliteSettings) {
+    const { path, clock, maxReaders } = settings;
+    this.#library = library;
     this.#settings = settings;
-    if (path !== ':memory:') checkWal(path);
-    this.#writer = new SqliteDatabase(libsql, path);
-    if (path === ':memory:') return;
-    this.#files = new OpenFiles(path, (pragma) => this.#writer.pragma(pragma), { readsContents: true });
-    this.#writer.files = this.#files;
+    const isInMemory = path === ':memory:';
+    this.#isAlone = !isInMemory && losesCommits(library.version);
+    if (this.#isAlone) warnOfLosses(library.version);
+    const writer = this.#open();
+    this.#file = isInMemory ? undefined : new WatchedFile(path, clock);
+    this.#writer = new SqliteSession(writer, {
+      file: this.#file,
+      ...(isInMemory ? {} : { reopen: () => this.#open() }),
+    });
+    if (isInMemory || this.#isAlone) return;
     this.#reader = this.#openReader();
     this.maxReaders = maxReaders;
   }
@@ -214,15 +184,12 @@ export class SqliteDriver implements Driver {
   alone(statement: Statement, isFree: boolean): Result | undefined | Promise<Result | undefined> {
     const { sql, params = [], options } = statement;
     const reader = this.#reader;
-    this.#files?.beforeUse();
     if (!reader || this.#knownWrites.has(sql)) return isFree ? this.#write(statement) : undefined;
     const read = (): Result => reader.run(sql, params, options);
     try {
       return read();
     } catch (error) {
       if (isReadOnlyRefusal(error)) return this.#isWrite(sql);
-      // A table may be missing because the -wal that has it was cut.
-      if (!isBusy(error)) this.#files?.check();
       return this.#readLater(sql, read, error);
     } finally {
       reader.cleanUp();
@@ -230,13 +197,11 @@ export class SqliteDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    for (const database of [this.#writer, ...this.#snapshots]) database.rollbackIfOpen();
-    for (const database of this.#snapshots) database.close();
-    this.#reader?.close();
-    // libsql does not do it: it keeps a connection that has had statements.
-    if (!this.#files?.isDamaged) this.#writer.checkpoint();
-    this.#writer.close();
-    this.#files?.close();
+    const all = [...this.#snapshots, ...(this.#reader ? [this.#reader] : []), this.#writer];
+    for (const session of all) session.rollbackIfOpen();
+    // SQLite does it when the last connection is closed, but a driver may keep one until its statements are collected.
+    this.#writer.checkpoint();
+    for (const session of all) session.close();
   }
 
   /** As soon as no other process is in the way. */
@@ -255,13 +220,9 @@ export class SqliteDriver implements Driver {
   /** At once, since nobody else has the writer; where another process is in the way, the caller waits for it with a connection. */
   #write({ sql, params = [], options }: Statement): Result | undefined {
     try {
-      this.#files?.watch();
-      const result = this.#writer.run(sql, params, options);
-      this.#files?.watch();
-      return result;
+      return this.#writer.run(sql, params, options);
     } catch (error) {
       if (isBusy(error)) return undefined;
-      this.#files?.check();
       throw translated(error);
     } finally {
       this.#writer.cleanUp();
@@ -273,15 +234,35 @@ export class SqliteDriver implements Driver {
     this.#knownWrites.add(sql);
   }
 
-  #openSnapshot(): SqliteDatabase {
+  #openSnapshot(): SqliteSession {
     const opened = this.#openReader();
     this.#snapshots.push(opened);
     return opened;
   }
 
-  #openReader(): SqliteDatabase {
-    const opened = new SqliteDatabase(this.#libsql, this.#settings.path, { readOnly: true });
-    opened.files = this.#files;
-    return opened;
+  #openReader(): SqliteSession {
+    const open = (): SqliteEngine => this.#open('PRAGMA query_only = ON');
+    return new SqliteSession(open(), { file: this.#file, reopen: open });
+  }
+
+  #open(furtherSetting = ''): SqliteEngine {
+    const { path } = this.#settings;
+    checkFile(path);
+    let engine: SqliteEngine | undefined;
+    try {
+      engine = this.#library.open(path, OPENING_BUSY_MS);
+      // Before the first access, so that no process is admitted meanwhile.
+      if (this.#isAlone) engine.exec(KEEP_TO_ITSELF);
+      engine.exec(
+        'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA busy_timeout = 0',
+      );
+      // Reads the schema, so that a damaged file is found now.
+      engine.exec('SELECT 1 FROM sqlite_schema LIMIT 1');
+      engine.exec(furtherSetting);
+      return engine;
+    } catch (error) {
+      engine?.close();
+      throw cannotOpen(path, error);
+    }
   }
 }

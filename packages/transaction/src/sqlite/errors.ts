@@ -29,11 +29,6 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error));
 }
 
-/** Errors after which the statement is still in progress. */
-export function leavesStatementBusy(error: unknown): boolean {
-  return codeOf(error).startsWith('SQLITE_BUSY');
-}
-
 export function isReadOnlyRefusal(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_READONLY');
 }
@@ -44,7 +39,7 @@ export function sqlStateOf(error: unknown): string | undefined {
   return SQLSTATES.find(([prefix]) => code.startsWith(prefix))?.[1];
 }
 
-/** The error of libsql becomes the cause of one of ours, with a code and an SQLSTATE. */
+/** The error of the driver becomes the cause of one of ours, with a code and an SQLSTATE. */
 export function translated(error: unknown): TransactionError {
   if (isTransactionError(error)) return error;
   if (isBusy(error)) {

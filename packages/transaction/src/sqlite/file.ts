@@ -1,5 +1,6 @@
-import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, openSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { Clock } from '../core/clock.js';
 import { TransactionError } from '../core/errors.js';
 import { isBusy, sqlStateOf, translated } from './errors.js';
 
@@ -38,12 +39,50 @@ export function checkFile(path: string): void {
   }
 }
 
-/** Of what libsql threw while it opened the file. */
+/** The error of a driver that could not open the file. */
 export function cannotOpen(path: string, error: unknown): TransactionError {
   return isBusy(error) ? translated(error) : cannotUse(path, error, sqlStateOf(error) ?? MAY_PASS);
 }
 
-export function cannotUse(path: string, error: unknown, sqlState: string): TransactionError {
+const LOOK_EVERY_MS = 1000;
+
+/**
+ * SQLite goes on in a file that was deleted, moved or replaced, and reports that everything is stored. So the file that was opened is
+ * compared with the one at its path, at most once a second while it is used.
+ */
+export class WatchedFile {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #opened: Stats;
+  #lookedAt: number;
+
+  constructor(path: string, clock: Clock) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#opened = statSync(path);
+    this.#lookedAt = clock.now();
+  }
+
+  /** Throws until the file that was opened is at its path again. */
+  check(): void {
+    const now = this.#clock.now();
+    if (now - this.#lookedAt < LOOK_EVERY_MS) return;
+    const found = statSync(this.#path, { throwIfNoEntry: false });
+    if (found?.ino !== this.#opened.ino || found.dev !== this.#opened.dev) throw this.#isAway(found);
+    this.#lookedAt = now;
+  }
+
+  #isAway(found: Stats | undefined): TransactionError {
+    const happened = found ? 'replaced by another file' : 'deleted or moved';
+    const cause = new Error(
+      `${this.#path} was ${happened} while it was in use. Move it back, or stop this program and restore a backup.`,
+    );
+    const what = 'SQLite cannot use the file: it is not where it was opened';
+    return new TransactionError('AMBIT_TX_FILE', what, { cause, sqlState: '58030' });
+  }
+}
+
+function cannotUse(path: string, error: unknown, sqlState: string): TransactionError {
   const { code = '', message } = error as { code?: string; message: string };
   const reason = REASONS[code] ?? 'it cannot be opened';
   const cause = new Error(message.includes(path) ? message : `${path}: ${message}`);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import Libsql from 'libsql';
+import { DatabaseSync } from '../sqlite.mjs';
 
 /** @typedef {import('../database.mjs').Database} Database */
 
@@ -29,13 +29,10 @@ export async function createSqliteDatabase() {
  */
 export function sqliteQuery(file) {
   return async (sql, params = []) => {
-    const database = new Libsql(file);
+    const database = new DatabaseSync(file, { timeout: BUSY_MS });
     try {
-      database.pragma(`busy_timeout = ${BUSY_MS}`);
       const statement = database.prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
-      if (statement.reader) return /** @type {import('../database.mjs').Row[]} */ (statement.all(...params));
-      statement.run(...params);
-      return [];
+      return /** @type {import('../database.mjs').Row[]} */ (statement.all(.../** @type {string[]} */ (params)));
     } finally {
       database.close();
     }

@@ -4,7 +4,7 @@ import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
 import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
 import type { SqliteConfig } from '../../config/config.js';
 import { ExplainedError } from '../../problem.js';
-import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, type Queryable } from '../engine.js';
+import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect } from '../engine.js';
 import { rowsOf, sharedMigrations, sharedSql } from './shared-sql.js';
 import { explained, FOREIGN_DATABASE, isConnectionFault, reasonOf } from '../unusable.js';
 
@@ -61,21 +61,6 @@ export class SqliteEngine implements IEngine {
 
   exists(): boolean {
     return existsSync(this.#file);
-  }
-
-  /**
-   * Refuses a file in which a page is damaged, because SQLite itself finds damage only in the pages that it reads. After a stop
-   * that was not clean there may be more than that: rows and indexes that disagree.
-   */
-  async refuseDamage(pool: Queryable): Promise<void> {
-    if (this.isInMemory) return;
-    const wal = statSync(`${this.#file}-wal`, { throwIfNoEntry: false });
-    const check = wal && wal.size > 0 ? 'integrity_check' : 'quick_check';
-    const [found = {}] = await pool.query(`PRAGMA ${check}(1)`).catch((error: unknown) => {
-      throw explained(error, this);
-    });
-    const [what] = Object.values(found);
-    if (what !== 'ok') throw explained(Object.assign(new Error(String(what)), { code: 'XX001' }), this);
   }
 
   explain(error: unknown): string | undefined {

@@ -1,0 +1,44 @@
+import type { DatabasePool } from '../core/contract.js';
+import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
+import { Pool } from '../pool/pool.js';
+import { SQLITE_LANGUAGE, SqliteWire } from './driver.js';
+import { ask, KEEP_TO_ITSELF, losesCommits, type SqliteEngine, warnOfLosses } from './engine.js';
+import { WatchedFile } from './file.js';
+import { SqliteSession } from './session.js';
+
+/**
+ * The pool over a connection of a driver that calls SQLite directly, handed out in turn.
+ *
+ * @param engine - the open database; `close()` of the pool closes it, unless `keepOpen` is set
+ * @param options - who may wait for the connection, and for how long
+ * @returns a pool with the guarantees of docs/guides/databases.md
+ * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
+ *
+ * @example
+ * ```ts
+ * import { type SqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
+ *
+ * const poolOverEngine = (engine: SqliteEngine) => sqlitePoolOver(engine, { acquireTimeoutMs: 2000 });
+ * ```
+ */
+export function sqlitePoolOver(engine: SqliteEngine, options: DriverPoolOptions): DatabasePool {
+  const settings = readDriverOptions(options);
+  const { clock, acquireTimeoutMs } = settings;
+  const path = engine.prepare('PRAGMA database_list').all([])[0]?.[2];
+  const file = typeof path === 'string' && path !== '' ? new WatchedFile(path, clock) : undefined;
+  const version = String(ask(engine, 'SELECT sqlite_version()'));
+  if (file && losesCommits(version) && ask(engine, 'PRAGMA journal_mode') === 'wal') {
+    warnOfLosses(version);
+    engine.exec(KEEP_TO_ITSELF);
+  }
+  const session = new SqliteSession(engine, { file });
+  return new Pool(
+    {
+      language: SQLITE_LANGUAGE,
+      max: 1,
+      connect: ({ timeoutMs: busyTimeoutMs = acquireTimeoutMs }) => new SqliteWire(session, { clock, busyTimeoutMs }),
+      close: async () => session.close(),
+    },
+    settings,
+  );
+}
