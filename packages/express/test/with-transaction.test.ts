@@ -1,7 +1,7 @@
 import { openScopes } from '@ambit/container/tools';
 import express, { type RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
-import { withTransaction } from '../src/index.js';
+import { containerMiddleware, withTransaction } from '../src/index.js';
 import { responseOf, fails } from './support/response-of.js';
 import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
 
@@ -41,6 +41,19 @@ describe('withTransaction()', () => {
     const options = { rollbackOn: (status: number) => status >= 400 };
     const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
     expect(await responseOf(handler, { options })).toMatchObject({ status: 422, body: 'no', stored: [] });
+  });
+
+  it('rolls back a response that rollbackOn of its router names', async () => {
+    const { app, pool, container } = application();
+    const router = express.Router();
+    router.use(containerMiddleware(container, { rollbackOn: (status) => status >= 400 }));
+    for (const path of [app.post.bind(app), router.post.bind(router)])
+      path('/orders', withTransaction(), (req, res) => store(req, 'order').then(() => void res.status(409).json('no')));
+    app.use('/inner', router);
+    const server = await serve(app);
+    expect([(await server.post('/inner/orders')).status, pool.stored]).toEqual([409, []]);
+    expect([(await server.post('/orders')).status, pool.stored]).toEqual([409, ['order']]);
+    await expectAllEnded({ container, pool });
   });
 
   it('rolls back when rollbackOn itself fails', async () => {

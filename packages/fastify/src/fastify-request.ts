@@ -9,7 +9,8 @@ import {
 } from '@ambit/http/host';
 import { closeUnlessEnded, type ConnectedRequest } from '@ambit/http/node';
 import type { TransactionError } from '@ambit/transaction';
-import type { FastifyReply, RouteOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { TransactionPluginOptions } from './plugins.js';
 import { FailedRequest } from './reply.js';
 
 /**
@@ -66,6 +67,16 @@ export const STATE: unique symbol = Symbol('ambit.requestState');
 /** Where `containerPlugin` keeps the routes whose `config.transaction` no `transactionPlugin` has seen yet. */
 export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
 
+/** Where `transactionPlugin` keeps its options: a router within has its own, if it registers the plugin again. */
+export const TRANSACTIONS: unique symbol = Symbol('ambit.transactions');
+
+/** The options of a server, or of a router within it, for what its routes leave open. */
+export interface TransactionDefaults {
+  readonly options: TransactionPluginOptions;
+  /** Of a transaction without options of its own. */
+  readonly prepare: (request: FastifyRequest) => PreparedTransactionOptions;
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     /** @internal */
@@ -74,6 +85,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** @internal */
     [UNSEEN_ROUTES]: Set<RouteOptions>;
+    /** @internal */
+    [TRANSACTIONS]?: TransactionDefaults;
   }
 }
 

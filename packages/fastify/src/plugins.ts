@@ -10,7 +10,6 @@ import {
   type RequestOptions,
   type RequestTransaction,
   type RequestTransactionOptions,
-  type PreparedTransactionOptions,
   prepareTransactionOptions,
   transactionScopeOf,
   settleWithin,
@@ -29,7 +28,15 @@ import type {
   preHandlerHookHandler,
   RouteOptions,
 } from 'fastify';
-import { STATE, complaintOf, FastifyRequestState, isCommitted, undo, UNSEEN_ROUTES } from './fastify-request.js';
+import {
+  STATE,
+  complaintOf,
+  FastifyRequestState,
+  isCommitted,
+  TRANSACTIONS,
+  undo,
+  UNSEEN_ROUTES,
+} from './fastify-request.js';
 import { definePlugin, isAbandoned, isHijacked, isInjected, isInjectedWhole } from './fastify-internals.js';
 import { checkSendable, discard, FailedRequest, goOnAfter, ignoreErrors, keepsUntilRead } from './reply.js';
 
@@ -269,14 +276,14 @@ declare module 'fastify' {
 }
 
 /** The options of every transaction, unless `startTransaction(options)` or the route says otherwise. */
-export interface TransactionPluginOptions extends Omit<TransactionOptions, 'onError' | 'signal'> {
+export interface TransactionPluginOptions
+  extends Omit<TransactionOptions, 'onError' | 'signal'>, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
   /** Called with failures that change no outcome. Default: the request's log. */
   readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
 }
 
 /** The options of a route with `config: { transaction: ... }`; for what they leave open, the plugin's options hold. */
-export interface RouteTransactionOptions
-  extends TransactionPluginOptions, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {}
+export type RouteTransactionOptions = TransactionPluginOptions;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -335,24 +342,26 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
   plugin: registerTransaction,
 });
 
-function registerTransaction(server: FastifyInstance, options: TransactionPluginOptions): void {
+function registerTransaction(server: FastifyInstance, own: TransactionPluginOptions): void {
   // Also what a route replaces, such as `onError`.
-  prepareTransactionOptions(options);
-  const { onError = logFailure, ...defaults } = options;
-  const prepareFor: PrepareFor = ({ onError: own = onError, ...others }) =>
-    prepareTransactionOptions<FastifyRequest>({ ...defaults, ...others, onError: own });
-  const prepare = prepareFor({});
+  prepareTransactionOptions(own);
+  const outer = server[TRANSACTIONS]?.options;
+  const options = { onError: logFailure, ...outer, ...own };
+  server[TRANSACTIONS] = { options, prepare: prepareTransactionOptions<FastifyRequest>(options) };
+  if (outer) return;
 
   server.decorateRequest('transactionScope', {
     getter(this: FastifyRequest) {
       return this[STATE]?.transaction?.current?.scope;
     },
   });
-  server.decorateRequest('startTransaction', function (own) {
+  server.decorateRequest('startTransaction', function (others) {
     const active = this[STATE];
-    if (!active) return Promise.reject(new HttpError('AMBIT_DISPOSED'));
-    if (!own) return active.begin(prepare(this), { isOfRoute: false });
-    const settings = { ...defaults, onError: (error: TransactionError) => onError(error, this), ...own };
+    const defaults = this.server[TRANSACTIONS];
+    if (!active || !defaults) return Promise.reject(new HttpError('AMBIT_DISPOSED'));
+    if (!others) return active.begin(defaults.prepare(this), { isOfRoute: false });
+    const { onError, rollbackOn: _, ...terms } = defaults.options;
+    const settings = { ...terms, onError: (error: TransactionError) => onError?.(error, this), ...others };
     return active.begin({ settings: TransactionSettings.of(settings) }, { isOfRoute: false });
   });
   server.decorateRequest('commitTransaction', function () {
@@ -362,7 +371,7 @@ function registerTransaction(server: FastifyInstance, options: TransactionPlugin
     return this[STATE]?.rollback(undefined) ?? Promise.resolve();
   });
 
-  addRouteTransactions(server, prepareFor);
+  addRouteTransactions(server);
 
   // Also after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
@@ -437,14 +446,11 @@ function logFailure(error: unknown, request: FastifyRequest): void {
   request.log.error({ err: error }, 'The transaction failed to close');
 }
 
-/** Prepares the options of a route's transactions, which the plugin's options complete. */
-type PrepareFor = (options: RouteTransactionOptions) => (request: FastifyRequest) => PreparedTransactionOptions;
-
 /** Routes with `config: { transaction: ... }` run in a transaction that begins behind all their other hooks. */
-function addRouteTransactions(server: FastifyInstance, prepareFor: PrepareFor): void {
+function addRouteTransactions(server: FastifyInstance): void {
   const beginners = new WeakSet<object>();
   const beginnerOf = (options: RouteTransactionOptions): preHandlerHookHandler => {
-    const prepare = prepareFor(options);
+    const prepare = prepareTransactionOptions<FastifyRequest>(options);
     const begin: preHandlerHookHandler = (request, _reply, done) => {
       const active = request[STATE];
       if (!active) return done();
@@ -464,14 +470,14 @@ function addRouteTransactions(server: FastifyInstance, prepareFor: PrepareFor): 
     if (active && transaction) commitFirst({ active, reply, payload: keepsUntilRead(payload), transaction }, done);
     else done();
   };
-  server.addHook('onRoute', (route) => {
+  server.addHook('onRoute', function (route) {
     const options = optionsOf(route.config?.transaction);
     if (!options) return;
     server[UNSEEN_ROUTES].delete(route);
     const before = listOf(route.preHandler);
     // The HEAD route that Fastify adds to one of GET has the hooks of that.
     if (before.some((hook) => beginners.has(hook))) return;
-    route.preHandler = [...before, beginnerOf(options)];
+    route.preHandler = [...before, beginnerOf({ ...this[TRANSACTIONS]?.options, ...options })];
     route.onSend = [...listOf(route.onSend), commit];
   });
 }

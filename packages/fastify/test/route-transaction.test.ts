@@ -138,6 +138,23 @@ describe('a route with config: { transaction }', () => {
     expect(await stored()).toBe(0);
   });
 
+  test('of a router rolls back for a status that its plugin names, and the route does not', async () => {
+    const refuses = (status: number): boolean => status >= 400;
+    await app.register(async (router) => {
+      await router.register(transactionPlugin, { rollbackOn: refuses });
+      for (const [path, transaction] of [
+        ['/of-router', true],
+        ['/of-route', { rollbackOn: () => false }],
+      ] as const)
+        router.post(path, { config: { transaction } }, async (request, reply) => {
+          await insert(request);
+          return reply.code(409).send({});
+        });
+    });
+    expect([(await place('/of-router')).statusCode, await stored()]).toEqual([409, 0]);
+    expect([(await place('/of-route')).statusCode, await stored()]).toEqual([409, 1]);
+  });
+
   test('lets a handler that knows of a failed statement respond with an error status', async () => {
     app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
       await insert(request);

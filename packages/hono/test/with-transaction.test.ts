@@ -92,6 +92,14 @@ describe('a response in a transaction', () => {
     expect((await rollingBack.order()).status).toBe(409);
     expect(rollingBack.pool.stored).toEqual([]);
     await rollingBack.settle();
+    const { container, pool } = rollingBack;
+    const router = appWith(taken, {
+      pool,
+      mount: [containerMiddleware(container, { rollbackOn: (status) => status === 409 })],
+    });
+    expect((await router.order()).status).toBe(409);
+    expect(pool.stored).toEqual([]);
+    await router.settle();
   });
 });
 

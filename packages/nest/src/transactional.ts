@@ -133,7 +133,7 @@ function inTransaction(method: Method, options: TransactionalOptions, name?: str
     return runInTransaction(scope, work, run);
   };
   Object.defineProperty(decorated, 'name', { value: name ?? method.name });
-  Object.defineProperty(decorated, OPTIONS, { value: options });
+  Object.defineProperty(decorated, OPTIONS, { value: options, configurable: true });
   for (const key of Reflect.getMetadataKeys(method))
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), decorated);
   return decorated;
@@ -162,7 +162,12 @@ function decorateHandlers(controller: abstract new () => unknown, options: Trans
     );
   for (const handler of handlers) {
     const method = prototype[handler] as Method;
-    if (transactionalOptionsOf(method)) continue;
+    const own = transactionalOptionsOf(method);
+    if (own) {
+      if (options.rollbackOn)
+        Object.defineProperty(method, OPTIONS, { value: { rollbackOn: options.rollbackOn, ...own } });
+      continue;
+    }
     const value = inTransaction(method, options, handler);
     Object.defineProperty(prototype, handler, { value, writable: true, configurable: true });
   }

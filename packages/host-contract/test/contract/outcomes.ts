@@ -161,6 +161,24 @@ export function outcomeContract(test: StageTest): void {
         expect(await stage.stored()).toBe(stored);
       },
     );
+
+    test.for([
+      [404, { application: (status: number) => status >= 400 }, false],
+      [500, { application: () => false }, true],
+      [404, { application: (status: number) => status >= 400, route: () => false }, true],
+      [404, { application: () => false, route: (status: number) => status === 404 }, false],
+    ] as const)(
+      'for a response of status %i does what rollbackOn of the application says, unless the route says otherwise (%#)',
+      async ([status, rules, stored], { stage }) => {
+        const { application, route } = { route: undefined, ...rules };
+        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+        const transaction = route ? { rollbackOn: route } : {};
+        const scopeOptions = { rollbackOn: application };
+        await stage.serveOrder(handle, { responseDecides: true, transaction, scopeOptions });
+        expect((await stage.order()).status).toBe(status);
+        expect(await stage.stored()).toBe(stored);
+      },
+    );
   });
 
   describe('a transaction', () => {

@@ -66,6 +66,7 @@ export interface ScopeOptions {
   readonly register?: (scope: IContainer, request: object) => unknown;
   readonly start?: boolean;
   readonly current?: boolean;
+  readonly rollbackOn?: (status: number) => boolean;
 }
 
 export interface AppDescription {

@@ -122,6 +122,11 @@ export class ActiveRequest {
     }
   }
 
+  /** @internal The rule of the application, or of the router, whose scopes these are. */
+  get rollbackOn(): ((status: number) => boolean) | undefined {
+    return this.#scopes.rollbackOn;
+  }
+
   /** It has finished, or is about to, because its client has left. */
   get isOver(): boolean {
     return this.isFinished || this.disconnectReason !== undefined;
@@ -344,6 +349,8 @@ const REQUEST_TAGS: readonly string[] = ['request'];
 export class RequestScopes<Q = Request, C = unknown> {
   /** Whether the scope is `currentScope()` for what `run()` of a request calls. */
   readonly isCurrent: boolean;
+  /** Whether a response of this status rolls back, where the route says nothing else. */
+  readonly rollbackOn: ((status: number) => boolean) | undefined;
   readonly #parent: ParentScope<Q, [context: C]>;
   readonly #options: RequestScopesOptions<Q>;
   readonly #tags: { tags: string[] };
@@ -375,6 +382,7 @@ export class RequestScopes<Q = Request, C = unknown> {
     this.#tags = { tags: [...tags] };
     this.#max = maxRequests;
     this.isCurrent = current;
+    this.rollbackOn = options.rollbackOn;
   }
 
   /** How many request scopes are not disposed yet. */

@@ -148,6 +148,11 @@ export interface RequestOptions<Request> {
   readonly start?: boolean;
   /** Whether the scope is `currentScope()` for everything that the request causes. Default false. */
   readonly current?: boolean;
+  /**
+   * Whether a response of this status rolls back the transaction of a request, where its route does not say so itself. Default: one of
+   * 500 or more does. What a handler throws rolls back whatever its status.
+   */
+  readonly rollbackOn?: (status: number) => boolean;
 }
 
 /** Refuses what is no container, and no function. */
@@ -169,7 +174,7 @@ export function checkRequestOptions<Request>(options: RequestOptions<Request>): 
   const { tags } = options;
   if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string')))
     throw invalidOption(`tags must be a list of strings, not ${shown(tags)}`);
-  checkFunctions(options, 'register');
+  checkFunctions(options, 'register', 'rollbackOn');
   for (const name of ['start', 'current'] as const) {
     const value: unknown = options[name];
     if (value !== undefined && typeof value !== 'boolean')

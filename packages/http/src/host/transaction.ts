@@ -9,7 +9,7 @@ import { checkFunctions } from './options.js';
 export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
-  /** Whether a response of this status rolls back. Default: one of 500 or more does, since it says that the work failed. */
+  /** Whether a response of this status rolls back. Default: as the application says, or one of 500 or more does. */
   readonly rollbackOn?: (status: number) => boolean;
 }
 
@@ -95,9 +95,9 @@ export class RequestTransaction {
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
    */
   constructor(requestScope: IContainer, prepared: PreparedTransactionOptions, signal?: () => AbortSignal) {
-    const { settings, rollbackOn = isServerError } = prepared;
-    this.rollbackOn = rollbackOn;
+    const { settings, rollbackOn } = prepared;
     this.active = ActiveRequest.of(requestScope);
+    this.rollbackOn = rollbackOn ?? this.active?.rollbackOn ?? isServerError;
     // A scope that the application opened by other means than ours does not know when the client leaves.
     const own = this.active || !signal ? settings : settings.with({ signal: signal() });
     this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
