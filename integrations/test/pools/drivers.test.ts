@@ -362,32 +362,34 @@ describe('a pool over mysql2', () => {
       ['bytes', bytes.buffer, Buffer.from(bytes)],
       ['json', { a: [1, null] }],
       ['json', Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
+      [
+        'json',
+        new (class Money {
+          readonly length = 3;
+        })(),
+        { length: 3 },
+      ],
     ];
     for (const [column, value, stored = value] of kept) {
       await pool.query(`INSERT INTO kept (${column}) VALUES ($1)`, [value]);
       expect(await pool.query(`DELETE FROM kept RETURNING ${column} AS value`)).toEqual([{ value: stored }]);
     }
-    class Money {
-      readonly length = 3;
-    }
     const circular: unknown[] = [];
     circular.push(circular);
     const refused: [column: string, value: unknown, why: string][] = [
-      ['at', new Date(Number.NaN), 'is an invalid Date'],
+      ['at', new Date(Number.NaN), 'is an invalid date'],
       [
         'at',
         new Date('2024-10-27T01:30:00Z'),
         "2024-10-27T01:30:00.000Z, which mysql2 gives back as another time with timezone 'local'",
       ],
-      ['at', new Date('0050-06-01T00:00:00Z'), 'gives back as another time'],
-      ['at', new Date('-000005-06-01T00:00:00Z'), 'gives back as another time'],
-      ['at', new Date('+010000-06-01T00:00:00Z'), 'gives back as another time'],
+      ['at', new Date('0050-06-01T00:00:00Z'), 'is no date of the years 100 to 9999'],
+      ['at', new Date('+010000-06-01T00:00:00Z'), 'is no date of the years 100 to 9999'],
       ['price', Infinity, 'is Infinity, not a finite number'],
       ['bytes', 'a\ud800b', 'has half of a surrogate pair'],
       ['bytes', Symbol('a'), 'is a symbol'],
       ['bytes', () => 1, 'is a function'],
-      ['bytes', new Money(), 'is an instance of Money'],
-      ['json', new Map(), 'is an instance of Map'],
+      ['json', new Map(), 'is a Map'],
       ['json', { a: 1n }, 'has no JSON: Do not know how to serialize a BigInt'],
       ['json', circular, 'has no JSON: Converting circular structure'],
     ];

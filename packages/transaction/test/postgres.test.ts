@@ -446,7 +446,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   ])('lets %s that cannot be sent spoil nothing for the next user', async (_what, value) => {
     const one = database.pool({ max: 1 });
     const sql = 'SELECT $1::text AS value';
-    await expect(one.query(sql, [value])).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
+    await expect(one.query(sql, [value])).rejects.toMatchObject({ code: 'AMBIT_TX_PARAMETER' });
     await expect(one.query(sql, ['sent'])).resolves.toEqual([{ value: 'sent' }]);
   });
 

@@ -1,10 +1,16 @@
-import { isAnyArrayBuffer, isDate } from 'node:util/types';
-import { type Clock, type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
+import { isDate } from 'node:util/types';
+import type { Clock, ExecuteOptions, ExecuteResult } from '@ambit/transaction';
 import {
+  bytesOf,
   commandOf,
   countsRows,
+  dateValue,
+  jsonText,
   MYSQL,
   type PositionalTexts,
+  refusedType,
+  refusedValue,
+  textValue,
   wantsArrays,
   type Wire,
 } from '@ambit/transaction/extension';
@@ -231,53 +237,33 @@ function insertIdOf(id: number | string): { insertId?: number } {
 function mysqlValue(value: unknown, position: number, timezone: string): unknown {
   switch (typeof value) {
     case 'string':
-      if (value.includes('\0')) throw refused(position, 'has a NUL character', '22021');
-      if (!(value as Text).isWellFormed()) throw refused(position, 'has half of a surrogate pair', '22021');
-      return value;
+      return textValue(value, position);
     case 'number':
       // The server has no Infinity, and stores it as 0 in a DECIMAL column.
-      if (!Number.isFinite(value)) throw refused(position, `is ${value}, not a finite number`, '22003');
+      if (!Number.isFinite(value)) throw refusedValue(position, `is ${value}, not a finite number`, '22003');
       return value;
     case 'object':
       return value && objectValue(value, position, timezone);
+    case 'bigint':
+    case 'boolean':
+      return value;
+    case 'undefined':
+      return null;
     case 'symbol':
     case 'function':
-      throw refused(position, `is a ${typeof value}`, '22023');
-    default:
-      return value ?? null;
+      break;
   }
+  throw refusedType(value, position);
 }
-
-/** TypeScript knows this method from ES2024 on, and Node 20 has it. */
-type Text = string & { isWellFormed(): boolean };
 
 function objectValue(value: object, position: number, timezone: string): unknown {
   if (isDate(value)) {
-    if (isKept(value, timezone)) return value;
-    const [what, why] = Number.isNaN(value.getTime())
-      ? ['an invalid Date', '']
-      : [value.toISOString(), `, which mysql2 gives back as another time with timezone '${timezone}'`];
-    throw refused(position, `is ${what}${why}`, '22008');
+    if (isKept(dateValue(value, position), timezone)) return value;
+    const why = `is ${value.toISOString()}, which mysql2 gives back as another time with timezone '${timezone}'`;
+    throw refusedValue(position, why, '22008');
   }
-  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  if (isAnyArrayBuffer(value)) return Buffer.from(value);
-  const plain = Object.getPrototypeOf(value) === null ? { ...value } : value;
-  const { name } = plain.constructor;
-  // mysql2 writes as JSON what has a form in it, and of any other object whatever `Buffer.from()` makes of that.
-  if (plain.constructor === Object || Array.isArray(plain) || 'toJSON' in plain) checkJson(plain, position);
-  else if (name !== 'TypedParameter')
-    throw refused(position, `is an instance of ${name}, which is neither bytes nor JSON`, '22023');
-  return plain;
-}
-
-function checkJson(value: object, position: number): void {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(value);
-  } catch (error) {
-    throw refused(position, `has no JSON: ${(error as Error).message.split('\n', 1)[0]}`, '22023');
-  }
-  if (json === undefined) throw refused(position, 'has no JSON: toJSON() returned nothing', '22023');
+  if (value.constructor?.name === 'TypedParameter') return value;
+  return bytesOf(value) ?? jsonText(value, position);
 }
 
 /** The columns have no time zone: mysql2 writes a day and a time of day, and makes a Date of them again. */
@@ -295,8 +281,4 @@ function readLocal(date: Date): number {
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate()];
   const time = [date.getHours(), date.getMinutes(), date.getSeconds(), date.getMilliseconds()] as const;
   return new Date(year, month, day, ...time).getTime();
-}
-
-function refused(position: number, why: string, sqlState: string): TransactionError {
-  return new TransactionError('AMBIT_TX_PARAMETER', `Parameter $${position} ${why}`, { sqlState });
 }

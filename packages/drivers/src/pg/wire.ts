@@ -131,6 +131,7 @@ export class PgWire implements Wire {
   readonly isLeftOpen: boolean;
   readonly #client: PgClient;
   readonly #status: () => string | null;
+  readonly #types: object;
   /** Without a listener, a client that breaks while it is checked out crashes the process. */
   readonly #onLost = (error?: Error): void => {
     this.isLost = true;
@@ -140,6 +141,7 @@ export class PgWire implements Wire {
   constructor(client: PgClient, { lostBecause, status }: Known) {
     this.#client = client;
     this.#status = status;
+    this.#types = safeTypes(undefined, client);
     if (lostBecause) this.#onLost(lostBecause);
     this.isLeftOpen = !this.isLost && !this.outsideTransaction;
     client.on('error', this.#onLost);
@@ -154,9 +156,8 @@ export class PgWire implements Wire {
     const { rowMode, types } = options;
     // The extended protocol takes one statement only.
     const config = values ? { text, values, ...extended(this.#client, values), rowMode } : { text };
-    return resultOfPg(
-      (await this.#client.query(types ? { ...config, types: safeTypes(types, this.#client) } : config)) as PgResult,
-    );
+    const parsers = types ? safeTypes(types, this.#client) : this.#types;
+    return resultOfPg((await this.#client.query({ ...config, types: parsers })) as PgResult);
   }
 
   cancel(): void {

@@ -1,5 +1,5 @@
 import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
-import type { Wire } from '@ambit/transaction/extension';
+import { dateText, type PostgresValue, type Wire } from '@ambit/transaction/extension';
 
 interface Result {
   readonly rows: unknown[];
@@ -38,25 +38,25 @@ export interface PGlite {
   isInTransaction(): boolean;
   /** Its own parsers, by the number of the type. It has none for a type that it gives as text. */
   readonly parsers: Readonly<Record<string, unknown>>;
-  /** Its own serializers, by the number of the type. */
-  readonly serializers: Readonly<Record<string, unknown>>;
 }
 
 type Types = Required<ExecuteOptions>['types'];
 
+const BYTEA = 17;
 const INT8 = 20;
-/** As the `pg` driver gives it. PGlite gives numbers, and bigints where these would be rounded. */
-const OUR_PARSERS = { [INT8]: (text: string) => text };
+/** As the `pg` driver gives them. PGlite gives a Uint8Array, and numbers, or bigints where these would be rounded. */
+const OUR_PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
+  [BYTEA]: (text) => Buffer.from(text.slice(2), 'hex'),
+  [INT8]: (text) => text,
+};
 
 export class PGliteWire implements Wire {
   readonly #database: PGlite;
-  readonly #serializers: object;
   readonly isLeftOpen: boolean;
 
   constructor(database: PGlite) {
     this.#database = database;
     this.isLeftOpen = database.isInTransaction();
-    this.#serializers = sendingTexts(database);
   }
 
   get isLost(): boolean {
@@ -70,7 +70,7 @@ export class PGliteWire implements Wire {
   async send(sql: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
     const { rowMode, types } = options;
     const parsers = types ? this.#replaced(types) : OUR_PARSERS;
-    const asked = { rowMode, parsers, serializers: this.#serializers };
+    const asked = { rowMode, parsers, serializers: SERIALIZERS };
     const result = (await this.#database.query(sql, (params ?? []) as never[], asked)) as Result;
     const { rows, fields, command, rowCount } = result;
     if (command === undefined) throw tooOld();
@@ -110,18 +110,23 @@ export class PGliteWire implements Wire {
   }
 }
 
-/** A text is sent as it is, as `pg` does. It asks for a serializer by the number of the type. */
-function sendingTexts({ serializers }: PGlite): object {
-  return new Proxy(serializers, {
-    get: (own, oid) => {
-      const serialize = own[String(oid)] as ((value: unknown) => string) | undefined;
-      return serialize && ((value: unknown) => (typeof value === 'string' ? value : serialize(value)));
+/** Texts are sent as they are, whatever the type. PGlite asks for a serializer by the number of the type. */
+const SERIALIZERS: object = new Proxy(
+  {},
+  {
+    get: (_own, oid) => (value: PostgresValue) => {
+      if (value === null || typeof value === 'string') return value;
+      if (value instanceof Date) return dateText(value);
+      if (Number(oid) === BYTEA) return `\\x${Buffer.from(value).toString('hex')}`;
+      throw new TransactionError('AMBIT_TX_PARAMETER', 'A parameter is bytes, and not for a bytea', {
+        sqlState: '42804',
+      });
     },
-  });
-}
+  },
+);
 
 function ours(oid: string, parse: unknown): unknown {
-  return Number(oid) === INT8 ? OUR_PARSERS[INT8] : parse;
+  return OUR_PARSERS[Number(oid)] ?? parse;
 }
 
 function tooOld(): TransactionError {

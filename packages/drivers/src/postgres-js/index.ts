@@ -32,7 +32,7 @@ export function fromPostgresJs(sql: PostgresJs, options: DriverPoolOptions = {})
   const driver = {
     language: POSTGRES_LANGUAGE,
     max: sql.options.max,
-    connect: async () => new PostgresJsWire(await connections.reserve(), sql.options.parsers, connections),
+    connect: async () => new PostgresJsWire(await connections.reserve(), sql.options, connections),
     close: (ms: number) => sql.end(Number.isFinite(ms) ? { timeout: ms / 1000 } : {}),
   };
   return poolOver(driver, options);

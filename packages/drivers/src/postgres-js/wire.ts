@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
-import { codeOf, type Wire } from '@ambit/transaction/extension';
+import { codeOf, dateText, type PostgresValue, type Wire } from '@ambit/transaction/extension';
 
-type Cell = Uint8Array | null;
+type Cell = Buffer | null;
 type Columns = readonly { readonly name: string; readonly type: number }[];
 
 interface Result extends Iterable<unknown> {
@@ -12,14 +12,16 @@ interface Result extends Iterable<unknown> {
 
 interface Pending extends PromiseLike<Result> {
   cancel(): unknown;
-  values(): Pending;
   raw(): Pending;
 }
 
 /** The type of a literal in SQL: the server finds out which it has to be. */
 const UNKNOWN = 705;
 
-type Parsers = Readonly<Record<number, (text: string) => unknown>>;
+/** Those of arrays (postgres.js 3.4.9) are marked, and take the text behind its first bracket. */
+type Parser = ((text: string) => unknown) & { readonly array?: boolean };
+type Parsers = Readonly<Record<number, Parser>>;
+type Transform = { readonly from?: ((value: never, column?: never) => unknown) | undefined };
 
 /** The members of a reserved connection of postgres.js that the pool uses. */
 export interface PostgresJsReserved {
@@ -67,8 +69,12 @@ export interface PostgresJs {
    * @param options - how many seconds to wait for statements in progress
    */
   end(options?: { timeout?: number }): Promise<void>;
-  /** What `postgres()` was called with: how many connections there may be, and the parsers by the number of the type. */
-  readonly options: { readonly max: number; readonly parsers: Parsers };
+  /** What `postgres()` was called with: how many connections there may be, the parsers by the number of the type, and transforms. */
+  readonly options: {
+    readonly max: number;
+    readonly parsers: Parsers;
+    readonly transform?: { readonly value: Transform; readonly row: Transform };
+  };
 }
 
 /** Its own codes for a lost connection, and Node's for a lost socket. */
@@ -78,29 +84,29 @@ export class PostgresJsWire implements Wire {
   isLost = false;
   lostBecause: unknown = undefined;
   readonly #reserved: PostgresJsReserved;
-  readonly #parsers: Parsers;
+  readonly #options: PostgresJs['options'];
   readonly #connections: Connections;
   #connection: Connection | undefined;
   #current: Pending | undefined;
   #onClosed: (() => void) | undefined;
 
-  constructor(reserved: PostgresJsReserved, parsers: Parsers, connections: Connections) {
+  constructor(reserved: PostgresJsReserved, options: PostgresJs['options'], connections: Connections) {
     this.#reserved = reserved;
-    this.#parsers = parsers;
+    this.#options = options;
     this.#connections = connections;
   }
 
   async send(text: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
-    const { rowMode, types, prepare = true } = options;
-    const values = params?.map((value) => this.#sent(value)) as never[] | undefined;
+    const { prepare = true } = options;
+    const values = params?.map((value) => this.#sent(value as PostgresValue)) as never[] | undefined;
     // By default it sends a text without parameters by the protocol that takes several statements.
     const asked = { simple: params === undefined, prepare, onexecute: this.#watch };
     const pending = this.#reserved.unsafe(text, values, asked) as Pending;
     this.#current = pending;
     try {
-      const result = await (types ? pending.raw() : rowMode === 'array' ? pending.values() : pending);
+      const result = await pending.raw();
       const columns = result.columns ?? [];
-      const rows = types ? this.#parsed([...(result as Iterable<Cell[]>)], columns, options) : [...result];
+      const rows = this.#parsed([...(result as Iterable<Cell[]>)], columns, options);
       const fields = columns.map(({ name, type }) => ({ name, dataTypeID: type }));
       const [command = ''] = result.command.split(' ');
       return { rows: rows as never[], rowCount: result.count, command, fields };
@@ -112,12 +118,10 @@ export class PostgresJsWire implements Wire {
     }
   }
 
-  /**
-   * postgres.js refuses undefined, which pg takes for NULL. A text is sent as it is, as pg does: the library would make a JSON of a JSON, false
-   * of `'true'`, and a time in the zone of this process of a date.
-   */
-  #sent(value: unknown): unknown {
-    return typeof value === 'string' ? this.#reserved.typed(value as never, UNKNOWN) : (value ?? null);
+  /** The library would otherwise ask the server for the type, and make of a text what it takes that type for: a JSON of a JSON, or false. */
+  #sent(value: PostgresValue): unknown {
+    if (value === null || value instanceof Uint8Array) return value;
+    return this.#reserved.typed((typeof value === 'string' ? value : dateText(value)) as never, UNKNOWN);
   }
 
   cancel(): void {
@@ -153,15 +157,52 @@ export class PostgresJsWire implements Wire {
     await closed;
   }
 
-  /** In postgres.js the parsers belong to the pool, so those of the caller are given the text. */
+  /** As the library does it, but that the parsers of the caller are asked first, and that a NULL in an array is null. */
   #parsed(rows: readonly Cell[][], columns: Columns, { types, rowMode }: ExecuteOptions): unknown[] {
-    const parsers = columns.map(({ type }) => types?.getTypeParser(type, 'text') ?? this.#parsers[type] ?? String);
-    return rows.map((row) => {
-      const values = row.map((cell, index) => (cell === null ? null : parsers[index]?.(Buffer.from(cell).toString())));
-      if (rowMode === 'array') return values;
-      return Object.fromEntries(columns.map(({ name }, index) => [name, values[index]] as const));
+    const { parsers, transform } = this.#options;
+    const parse = columns.map(({ type }) => types?.getTypeParser(type, 'text') ?? parserOf(parsers[type]));
+    const { value: ofValue, row: ofRow } = (types ? undefined : transform) ?? NO_TRANSFORM;
+    const cellOf = (cell: Cell, index: number): unknown => {
+      const value = cell && parse[index]?.(cell.toString());
+      return ofValue.from ? ofValue.from(value as never, columns[index] as never) : value;
+    };
+    return rows.map((cells) => {
+      const row = rowMode === 'array' ? cells.map(cellOf) : asObject(cells, columns, cellOf);
+      return ofRow.from ? ofRow.from(row as never) : row;
     });
   }
+}
+
+function asObject(cells: readonly Cell[], columns: Columns, cellOf: (cell: Cell, index: number) => unknown): object {
+  const row: Record<string, unknown> = {};
+  for (const [index, { name }] of columns.entries()) row[name] = cellOf(cells[index] ?? null, index);
+  return row;
+}
+
+const NO_TRANSFORM: Required<PostgresJs['options']>['transform'] = { value: {}, row: {} };
+
+function parserOf(parser: Parser | undefined): (text: string) => unknown {
+  if (!parser?.array) return parser ?? String;
+  return (text) => {
+    const array = parser(text.slice(text.indexOf('{') + 1)) as unknown[];
+    return text.includes('NULL') ? withNulls(array, text) : array;
+  };
+}
+
+/** One of its elements is in quotes, or has none. */
+const ELEMENTS = /"(?:[^"\\]|\\.)*"|[^{},]+/gs;
+
+/** postgres.js gives the text `NULL`, or what its parser makes of that. */
+function withNulls(array: unknown[], text: string): unknown[] {
+  const braces = text.slice(text.indexOf('{'));
+  const elements = braces.matchAll(ELEMENTS);
+  const dimensions = /^\{*/.exec(braces)?.[0].length ?? 1;
+  const read = (items: unknown[], dimension: number): unknown[] =>
+    items.map((item) => {
+      if (dimension < dimensions) return read(item as unknown[], dimension + 1);
+      return elements.next().value?.[0] === 'NULL' ? null : item;
+    });
+  return read(array, 1);
 }
 
 /** What `onexecute` of a statement is called with: the connection that it runs on (postgres.js 3.4.9). */

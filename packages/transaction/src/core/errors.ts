@@ -31,7 +31,7 @@ const ADVICE = {
     'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
   AMBIT_TX_OUTCOME_UNKNOWN:
     'It may be stored or not: find out with an idempotency key or a marker row before you run it again.',
-  AMBIT_TX_PARAMETER: 'Both databases take text without NUL, numbers, bigints, booleans, dates, bytes and null.',
+  AMBIT_TX_PARAMETER: 'A database takes text without NUL, numbers, bigints, booleans, dates, bytes and null.',
   AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
   AMBIT_TX_POOL_FULL:
     'Retry in a moment; if it persists, send fewer requests, add connections (max) or tenants (capacity), or raise maxWaiting.',

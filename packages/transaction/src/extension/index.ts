@@ -21,6 +21,7 @@ export {
   wantsArrays,
 } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
+export { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
 export { POSTGRES_LANGUAGE } from '../postgres/language.js';
@@ -32,6 +33,7 @@ export {
   safeTypes,
   transactionStatusOf,
 } from '../postgres/protocol.js';
+export { dateText, type PostgresValue } from '../postgres/values.js';
 export { commandOf, countsRows } from '../sql/command.js';
 export { firstWords, isTransactionControl } from '../sql/control-statements.js';
 export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';

@@ -17,7 +17,8 @@ export interface Wire {
    * Sends one statement.
    *
    * @param sql - the statement, with `$1 ... $n`
-   * @param params - the values of `$1 ... $n`; without them it is a statement of the pool, such as COMMIT
+   * @param params - the values of `$1 ... $n`, as `value()` of the language gives them; without them it is a statement of the pool, such
+   *   as COMMIT
    * @param options - how rows and values are given; without them only the rows are wanted
    * @returns the rows, how many there were, the command and the columns
    */
@@ -62,6 +63,15 @@ export interface Language {
    * @param where - whether a transaction is open, and whether the connection only reads
    */
   check?(sql: string, where: { readonly inTransaction: boolean; readonly readOnly: boolean }): void;
+  /**
+   * A value as every driver of the database takes it; one that is taken already is returned as it is. Throws `refusedValue()` or the like
+   * where the database would not keep it.
+   *
+   * @param value - a value of the application
+   * @param position - the number of its parameter
+   * @returns what `send()` of a wire is called with
+   */
+  readonly value?: (value: unknown, position: number) => unknown;
   /**
    * The error of a driver with a code of this package and an SQLSTATE.
    *

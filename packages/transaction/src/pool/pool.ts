@@ -74,6 +74,17 @@ export class TextCheck {
   }
 }
 
+/** The values as the drivers of the database take them: the same array where none has to be changed. */
+function valuesOf(params: readonly unknown[], { value: convert }: Language): readonly unknown[] {
+  if (!convert) return params;
+  let values: unknown[] | undefined;
+  for (let index = 0; index < params.length; index += 1) {
+    const value = convert(params[index], index + 1);
+    if (value !== params[index]) (values ??= [...params])[index] = value;
+  }
+  return values ?? params;
+}
+
 type Result = ExecuteResult<never>;
 
 /** After these the connection is not used again: its server takes no writes, or a COMMIT may still be in progress. */
@@ -228,7 +239,8 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
       // It would be stored at once, and a rollback would not undo it.
       if (params && this.#inTransaction && this.#wire.outsideTransaction) throw notInTransaction(this.#undoneBy);
       if (params && !this.#texts.isHarmless(sql)) this.#check(sql, options);
-      const sent = this.#wire.send(sql, params, options);
+      const values = params && valuesOf(params, this.#texts.language);
+      const sent = this.#wire.send(sql, values, options);
       return read(sent instanceof Promise ? await sent : sent);
     } catch (error) {
       const failure = this.#failure(error);
@@ -368,13 +380,14 @@ export class Pool implements DatabasePool {
   }
 
   /** One statement outside of every transaction. Without options only its rows are wanted. */
-  async #alone(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
+  async #alone(sql: string, params: readonly unknown[] = [], options?: ExecuteOptions): Promise<unknown> {
     // Once it has waited for a connection, the stack has lost a caller that only passes the promise on.
     const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
     if (this.#driver.alone && !this.#closing) {
       const run = (): ReturnType<Required<Driver>['alone']> => {
         if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
-        return this.#driver.alone?.({ sql, params, options }, this.#queue.taken === 0);
+        const values = valuesOf(params, this.#texts.language);
+        return this.#driver.alone?.({ sql, params: values, options }, this.#queue.taken === 0);
       };
       const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run(), announced) : run();
       const result = running instanceof Promise ? await running : running;

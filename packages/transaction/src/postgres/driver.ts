@@ -141,6 +141,8 @@ const FITS: Readonly<Record<TargetSessionAttrs, (role: Role) => boolean>> = {
   'prefer-standby': () => true,
 };
 
+const TYPES = safeTypes(undefined, pg.types);
+
 /** One connection to the server, and what is known of it. Only this file uses undeclared fields of the driver. */
 export class Session implements Wire {
   readonly client: DriverClient;
@@ -161,7 +163,7 @@ export class Session implements Wire {
 
   constructor(config: ClientConfig, owner: PostgresDriver) {
     this.#owner = owner;
-    this.client = new pg.Client(config) as unknown as DriverClient;
+    this.client = new pg.Client({ ...config, types: TYPES }) as unknown as DriverClient;
     // Without an 'error' listener, a client whose connection breaks crashes the process.
     this.client.on('error', (error) => this.#die(error));
     this.client.on('end', () => this.#die());

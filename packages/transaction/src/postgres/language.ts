@@ -4,6 +4,7 @@ import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
 import type { Language } from '../pool/driver.js';
 import { firstWords } from '../sql/control-statements.js';
 import { POSTGRES, tokensOf } from '../sql/lexer.js';
+import { postgresValue } from './values.js';
 
 /** The server hangs up after these. 25P03: idle in transaction for too long; 08P01 is a wrong number of parameters. */
 const HANGS_UP = /^(?:08(?!P01)|57P|25P03)/;
@@ -213,6 +214,7 @@ export const POSTGRES_LANGUAGE: Language = {
   begin: (options) => [beginStatement(options)],
   isolationSql: ISOLATION_SQL,
   leavesSessionState,
+  value: postgresValue,
   translate: (error, { isLost }) =>
     isLost || hangsUp(error) ? translated(error, true) : refusedStatement(error, sqlStateOf(error)),
 };

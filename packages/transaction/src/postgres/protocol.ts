@@ -69,9 +69,14 @@ export function transactionStatusOf(client: object): () => string | null {
 type Parsers = Required<ExecuteOptions>['types'];
 type Parse = (text: string) => unknown;
 
+const FLOAT8_ARRAY = 1022;
+const NUMERIC_ARRAY = 1231;
+const TEXT_ARRAY = 1009;
+
 /**
  * The parsers of a caller, with those of the driver where the caller has none. `pg` catches what a parser throws, but not what
- * `getTypeParser()` itself throws: that would crash the process.
+ * `getTypeParser()` itself throws: that would crash the process. It also rounds the elements of `numeric[]`, which it reads as numbers;
+ * where the application has set no parser of its own, they come as text, like `numeric`.
  *
  * @param types - the option `types` of `execute()`
  * @param ofDriver - what gives the driver's own parsers
@@ -83,18 +88,19 @@ type Parse = (text: string) => unknown;
  * import { safeTypes } from '@ambit/transaction/extension';
  * import { types as driverTypes } from 'pg';
  *
- * const configOf = (text: string, { types }: ExecuteOptions) =>
- *   types ? { text, types: safeTypes(types, driverTypes) } : { text };
+ * const configOf = (text: string, { types }: ExecuteOptions) => ({ text, types: safeTypes(types, driverTypes) });
  * ```
  */
 export function safeTypes(
-  types: Parsers,
+  types: Parsers | undefined,
   ofDriver: { getTypeParser(oid: number, format?: never): unknown },
 ): { getTypeParser(oid: number, format?: string): Parse } {
+  const own = (oid: number, format?: string): Parse => ofDriver.getTypeParser(oid, format as never) as Parse;
   return {
     getTypeParser: (oid, format) => {
       try {
-        return types.getTypeParser(oid, format) ?? (ofDriver.getTypeParser(oid, format as never) as Parse);
+        const parse = types?.getTypeParser(oid, format) ?? own(oid, format);
+        return oid === NUMERIC_ARRAY && parse === own(FLOAT8_ARRAY, format) ? own(TEXT_ARRAY, format) : parse;
       } catch (error) {
         return () => {
           throw error;
