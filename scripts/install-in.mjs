@@ -1,6 +1,6 @@
 // Packs packages of this repository and installs them in the project of a folder, which is made if it is missing. Until the packages are
 // published, this takes the place of `npm install`:
-//   npm run install-in ../shop @ambit/express @ambit/container @ambit/transaction express libsql
+//   npm run install-in ../shop @ambit/express @ambit/container @ambit/transaction express
 //   npm run install-in ../my-shop         what its package.json lists
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, posix, resolve } from 'node:path';

@@ -10,15 +10,15 @@
 const ORM = ['@ambit/orm', '@ambit/transaction', '@ambit/container'];
 const DRIVERS = ['@ambit/drivers', '@ambit/transaction', '@ambit/container'];
 const HOST = ['@ambit/inspector', '@ambit/http', '@ambit/transaction', '@ambit/container'];
-const DATABASES = ['pg@8', 'libsql@0.5'];
+const DATABASES = ['pg@8', '@photostructure/sqlite@1'];
 
 /** @type {Record<string, Library>} */
 export const LIBRARIES = {
   'better-sqlite3': { packages: DRIVERS },
   'drizzle-orm': { packages: ORM, beside: DATABASES },
-  express: { packages: ['@ambit/express', ...HOST], beside: ['libsql@0.5'] },
-  fastify: { packages: ['@ambit/fastify', ...HOST], beside: ['libsql@0.5'] },
-  hono: { packages: ['@ambit/hono', '@ambit/fetch', ...HOST], beside: ['libsql@0.5'] },
+  express: { packages: ['@ambit/express', ...HOST], beside: ['@photostructure/sqlite@1'] },
+  fastify: { packages: ['@ambit/fastify', ...HOST], beside: ['@photostructure/sqlite@1'] },
+  hono: { packages: ['@ambit/hono', '@ambit/fetch', ...HOST], beside: ['@photostructure/sqlite@1'] },
   knex: { packages: ORM, beside: DATABASES },
   kysely: { packages: ORM, beside: DATABASES },
   '@mikro-orm/postgresql': { packages: ORM, program: 'mikro-orm', beside: ['@mikro-orm/core@$', 'pg@8'] },

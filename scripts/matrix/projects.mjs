@@ -148,7 +148,8 @@ function typescriptRow({ name: setting, type, options, often = [] }, version) {
 /** @param {Runner} runner @returns {Row} */
 function runnerRow({ name: runner, version, heading, refusal, often = false }) {
   const name = `${runner} ${version}, ${heading}`;
-  const libsql = manifestOf(join(root, 'packages/transaction')).peerDependencies?.['libsql'];
+  const sqlite = '@photostructure/sqlite';
+  const database = { [sqlite]: manifestOf(join(root, 'packages/transaction')).peerDependencies?.[sqlite] };
   const folder = join(root, '.cache', `${runner.toLowerCase()}-${version}`);
   if (runner === 'Vitest')
     return {
@@ -156,7 +157,7 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
       // Vitest 5 needs Node 22.
       commands: [['node', '24', '../node_modules/vitest/vitest.mjs', 'run']],
       prepare() {
-        install(folder, { dependencies: { vitest: version, libsql } });
+        install(folder, { dependencies: { vitest: version, ...database } });
         supply(folder);
         const test = source('orders.test.ts').replace('@jest/globals', 'vitest');
         return project(folder, name, 'module', { 'vitest.config.js': 'export default {};\n', 'orders.test.ts': test });
@@ -172,7 +173,7 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
     prepare() {
       const parts = Object.fromEntries(PARTS_OF_JEST.map((part) => [part, version]));
       install(folder, {
-        dependencies: { jest: version, libsql, ...BESIDE_JEST, 'babel-jest': version, '@jest/globals': version },
+        dependencies: { jest: version, ...database, ...BESIDE_JEST, 'babel-jest': version, '@jest/globals': version },
         ...(version.includes('.') && { overrides: parts }),
       });
       supply(folder);

@@ -61,7 +61,7 @@ it.each([
   ['curl localhost:3000 -d "{\\"a\\":1}"', 'quotes inside quotes'],
   ['curl localhost:3000?limit=2', 'a glob'],
   ['curl -d @order.json localhost:3000', '@name'],
-  ['npm install pg # or libsql', 'no comments'],
+  ['npm install pg # or mysql2', 'no comments'],
   ['npm run check -- lint', 'removes --'],
   ['curl localhost:3000 | grep apple', 'only &&'],
   ['node server.js & node other.js', '& starts'],
@@ -74,7 +74,7 @@ it.each([
 
 it.each([
   'npm ci && npm start',
-  'npm run install-in ../shop @ambit/express @ambit/container express libsql',
+  'npm run install-in ../shop @ambit/express @ambit/container express',
   'npm install -D typescript @types/express',
   'curl -d product=apple http://localhost:3000/orders',
   'curl -s -o page.html -w "%{http_code}" http://localhost:3000/inspector/',

@@ -49,7 +49,8 @@ const NEEDS: Readonly<Record<Host | Database | QueryBuilder, Needs>> = {
   express: { dependencies: ['@ambit/express', 'express'], devDependencies: ['@types/express'] },
   fastify: { dependencies: ['@ambit/fastify', 'fastify'] },
   hono: { dependencies: ['@ambit/fetch', '@ambit/hono', '@ambit/http', '@hono/node-server', 'hono'] },
-  sqlite: { dependencies: ['libsql'] },
+  // Node 20 has no SQLite of its own.
+  sqlite: { dependencies: process.getBuiltinModule('node:sqlite') ? [] : ['@photostructure/sqlite'] },
   postgres: { dependencies: ['pg'] },
   none: { dependencies: [] },
   kysely: { dependencies: ['@ambit/orm', 'kysely'] },

@@ -1,6 +1,11 @@
+import { vi } from 'vitest';
 import { transactionCheck } from '../src/check/index.js';
-import { databases, sandboxes } from './support/databases.js';
-import { poolContract } from './support/pool-contract.js';
+import { Pool } from '../src/pool/pool.js';
+import { SqliteDriver } from '../src/sqlite/driver.js';
+import { loadSqlite } from '../src/sqlite/node-sqlite.js';
+import { readSqliteOptions } from '../src/sqlite/options.js';
+import { databases, openSqlite, sandboxes } from './support/databases.js';
+import { type ContractDatabase, poolContract } from './support/pool-contract.js';
 
 /** The same pools with the check around them, which changes nothing. */
 const checked: typeof databases = databases
@@ -27,4 +32,31 @@ const checked: typeof databases = databases
     },
   }));
 
-for (const database of [...databases, ...checked, ...sandboxes]) poolContract(database);
+/** A version of SQLite that loses commits of several processes; each pool has a file of its own, because it can be opened once only. */
+const keepingTheFile: ContractDatabase = {
+  name: 'SQLite 3.51.2',
+  hasOneConnection: true,
+  open: async () => {
+    const opened: Awaited<ReturnType<typeof openSqlite>>[] = [];
+    const pools: Pool[] = [];
+    const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    return {
+      pool: async (options = {}) => {
+        const database = await openSqlite();
+        opened.push(database);
+        const { acquireTimeoutMs = 5000, closeTimeoutMs = 100, maxWaiting = 1000 } = options;
+        const settings = readSqliteOptions({ path: database.path, acquireTimeoutMs, closeTimeoutMs, maxWaiting });
+        const pool = new Pool(new SqliteDriver({ ...loadSqlite(), version: '3.51.2' }, settings), settings);
+        pools.push(pool);
+        return pool;
+      },
+      drop: async () => {
+        warnings.mockRestore();
+        for (const pool of pools) await pool.close();
+        for (const database of opened) await database.drop();
+      },
+    };
+  },
+};
+
+for (const database of [...databases, keepingTheFile, ...checked, ...sandboxes]) poolContract(database);

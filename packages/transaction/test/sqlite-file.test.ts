@@ -104,6 +104,15 @@ describe('the file of a SQLite pool', () => {
         'ENOTDIR',
       ],
       [
+        'is missing beside its -wal',
+        () => {
+          writeFileSync(`${path}-wal`, 'transactions');
+          return path;
+        },
+        'it cannot be opened',
+        'is missing, and its -wal still has transactions of it',
+      ],
+      [
         'is no database',
         () => {
           writeFileSync(path, 'no database at all'.repeat(100));

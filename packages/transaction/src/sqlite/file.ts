@@ -18,6 +18,8 @@ const REASONS: Readonly<Record<string, string>> = {
   SQLITE_CORRUPT: 'it is damaged',
   SQLITE_FULL: 'the disk is full',
 };
+const WITHOUT_FILE =
+  'is missing, and its -wal still has transactions of it. Put the file back, or remove the -wal file';
 /** Insufficient resources, and what SQLite does not explain: it may pass. */
 const MAY_PASS = '53000';
 const TEMPORARY: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'ENOMEM']);
@@ -29,6 +31,8 @@ export function checkFile(path: string): void {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found?.isDirectory()) throw Object.assign(new Error(`EISDIR: ${path} is a directory`), { code: 'EISDIR' });
+    // SQLite would begin an empty database, and delete the log of the one that is missing.
+    if (!found && statSync(`${path}-wal`, { throwIfNoEntry: false })?.size) throw new Error(`${path} ${WITHOUT_FILE}`);
     // Never opens a file that exists: to close it would drop the locks that SQLite has on it in this process.
     if (found) accessSync(path, R_OK | W_OK);
     else closeSync(openSync(path, 'a', 0o644));
