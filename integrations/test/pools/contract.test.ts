@@ -13,6 +13,7 @@ import postgres from 'postgres';
 import { afterAll } from 'vitest';
 import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
+import { MARIADB_LEFTOVERS } from '../../../packages/transaction/test/support/mariadb-leftovers.js';
 import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/postgres-leftovers.js';
 import { inFolder, mariadbUrl, newName, openSchema, testDatabase } from './databases.js';
 
@@ -99,6 +100,8 @@ const pools: readonly Pick<
   {
     name: 'mysql2',
     hasSeveralWriters: true,
+    leftovers: MARIADB_LEFTOVERS,
+    hasOtherUsers: true,
     open: async () => {
       const name = newName();
       const admin = await mysql.createConnection(mariadbUrl);
@@ -109,10 +112,16 @@ const pools: readonly Pick<
           const pool = mysql.createPool({ uri, connectionLimit: max });
           // The statements of the contract are standard SQL: "x" is a name in them, and || concatenates.
           pool.pool.on('connection', (connection) => void connection.query("SET sql_mode = 'ANSI,TRADITIONAL'"));
-          return fromMysql2Pool(pool, { max, ...options });
+          const otherUser = async (statements: readonly string[]): Promise<void> => {
+            const connection = await pool.getConnection();
+            for (const sql of statements) await connection.query(sql);
+            connection.release();
+          };
+          return { pool: fromMysql2Pool(pool, { max, ...options }), otherUser };
         },
         async () => {
           await admin.query(`DROP DATABASE ${name}`);
+          await admin.query('DROP ROLE IF EXISTS ambit_tests');
           await admin.end();
         },
       );

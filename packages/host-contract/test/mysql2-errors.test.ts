@@ -185,6 +185,77 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
     expect(await pool.execute('INSERT INTO numbered VALUES ()')).not.toHaveProperty('insertId');
   });
 
+  test('LAST_INSERT_ID() is that of this user, or 0', async () => {
+    await database.admin(
+      `CREATE TABLE ${database.name}.ids (id INTEGER PRIMARY KEY AUTO_INCREMENT, body INTEGER UNIQUE)`,
+    );
+    const one = database.pool({ max: 1 });
+    onTestFinished(() => one.close());
+    const last = async (on: Pick<DatabasePool, 'query'>, sql = 'SELECT LAST_INSERT_ID() AS id'): Promise<unknown> =>
+      (await on.query(sql))[0]?.['id'];
+    const using = async (work: (connection: DatabaseConnection) => Promise<void>): Promise<void> => {
+      const connection = await one.getConnection();
+      await work(connection);
+      connection.release();
+    };
+    await one.query('INSERT INTO ids (body) VALUES (1)');
+    expect(await last(one)).toBe(0);
+    await one.query('INSERT INTO ids (body) VALUES (2)');
+    expect(await last(one, 'SELECT @@identity AS id')).toBe(0);
+    await using(async (connection) => {
+      const { insertId } = await connection.execute('INSERT INTO ids (body) VALUES (3)');
+      expect(await last(connection)).toBe(insertId);
+    });
+    await using(async (connection) => {
+      await connection.query('INSERT IGNORE INTO ids (body) VALUES (3)');
+      expect(await last(connection)).toBe(0);
+      const { insertId } = await connection.execute('UPDATE ids SET body = 10 WHERE id = LAST_INSERT_ID(1)');
+      expect(insertId).toBe(1);
+    });
+    await using(async (connection) => {
+      await connection.query('INSERT INTO ids (body) VALUES (4) RETURNING id');
+      await expect(last(connection)).rejects.toMatchObject({ code: 'AMBIT_TX_UNSUPPORTED' });
+    });
+    expect(await last(one)).toBe(0);
+  });
+
+  describe('on a node of a Galera cluster', () => {
+    beforeAll(() => void instead.set("SHOW VARIABLES LIKE 'wsrep_on'", ["SELECT 'wsrep_on' AS name, 'ON' AS value"]));
+    afterAll(() => instead.clear());
+
+    /** As a node does while it prepares a SELECT of a transaction that has to make room for that of another node. */
+    const SWALLOWS = 'SELECT COUNT(*) AS n FROM notes -- undone in silence';
+
+    test.each([
+      ['a SELECT is its last statement', []],
+      ['other statements follow', ['INSERT INTO notes VALUES (501)']],
+    ])('nothing is stored of a transaction that was undone in silence, where %s', async (_where, more) => {
+      const nodes = createPool({ uri: database.url().replace(/^mariadb:/, 'mysql:') });
+      const getConnection = nodes.getConnection.bind(nodes);
+      nodes.getConnection = async () => {
+        const connection = await getConnection();
+        const [query, execute] = [connection.query.bind(connection), connection.execute.bind(connection)];
+        connection.query = ((sql: string) => query(instead.get(sql)?.[0] ?? sql)) as never;
+        connection.execute = (async (options: { sql: string }) => {
+          if (options.sql === SWALLOWS) await query('ROLLBACK');
+          return execute(options as never);
+        }) as never;
+        return connection;
+      };
+      const over = fromMysql2Pool(nodes);
+      onTestFinished(() => over.close());
+      const connection = await over.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes VALUES (500)');
+      const conflict = { code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '40001', retryable: true };
+      await expect(connection.query(SWALLOWS)).rejects.toMatchObject(conflict);
+      for (const sql of more) await expect(connection.query(sql)).rejects.toThrow(/earlier one has already/);
+      await expect(connection.commit()).rejects.toMatchObject({ sqlState: '40000' });
+      connection.release();
+      expect(await stored()).toEqual([]);
+    });
+  });
+
   describe('the session of a connection', () => {
     const sessionAfter = async (sql: string, params?: unknown[]): Promise<'the same' | 'another'> => {
       const one = database.pool({ max: 1 });
@@ -204,9 +275,9 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
       "SELECT @'total' /* now */ := 1",
       'SELECT 1 INTO @total',
       'SELECT 1, 2 INTO /* both */ @one, @two',
-      'SELECT 1 /*! INTO @total */',
       'SET STATEMENT max_statement_time = 5 FOR SELECT 1 INTO @total',
       "SELECT GET_LOCK('a', 0)",
+      "select get_lock/**/('a', 0)",
       'CREATE TEMPORARY TABLE draft (id INTEGER)',
       'FLUSH TABLES notes WITH READ LOCK',
       'LOCK TABLES notes READ',
@@ -221,7 +292,16 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
     });
 
     test.each([
+      'CREATE /*! TEMPORARY */ TABLE draft (id INTEGER)',
+      "SELECT 1 /*!50000 , GET_LOCK('a', 0) */",
+      'SELECT 1 /*M! INTO @total */',
+    ])('is not changed by %j, whose comment the server would run', async (sql) => {
+      await expect(sessionAfter(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+    });
+
+    test.each([
       'SELECT 1',
+      "SELECT '/*! */'",
       "SELECT 'into @total', \"@total := 1\" -- @total := 1\n # GET_LOCK('a', 0)",
       'SELECT @@sql_mode',
       "INSERT INTO notes SELECT 7 WHERE 'ada@example.org' = 'ada@example.org'",
@@ -251,6 +331,35 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
       }),
   );
 
+  test.each([
+    'START TRANSACTION; INSERT INTO notes VALUES (500)',
+    'SET autocommit = 0; INSERT INTO notes VALUES (500)',
+  ])(
+    'what a procedure stores in a transaction that it leaves open is not acknowledged, nor the next statement lost: %s',
+    async (body) => {
+      await database.admin(`CREATE OR REPLACE PROCEDURE ${database.name}.begins() BEGIN ${body}; END`);
+      const one = database.pool({ max: 1 });
+      onTestFinished(() => one.close());
+      await expect(one.query('CALL begins()')).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
+      await one.query('INSERT INTO notes VALUES (501)');
+      expect(await stored()).toEqual([501]);
+    },
+  );
+
+  test('after a COMMIT that begins another transaction, as completion_type may have it, the next statement is stored', async () => {
+    const chaining = createPool({ uri: database.url().replace(/^mariadb:/, 'mysql:'), connectionLimit: 1 });
+    chaining.pool.on('connection', (session) => void session.query('SET completion_type = CHAIN'));
+    const over = fromMysql2Pool(chaining, { max: 1 });
+    const connection = await over.getConnection();
+    await connection.beginTransaction();
+    await connection.query('INSERT INTO notes VALUES (500)');
+    await connection.commit();
+    connection.release();
+    await over.query('INSERT INTO notes VALUES (501)');
+    await over.close();
+    expect(await stored()).toEqual([500, 501]);
+  });
+
   describe('with another mysql2 pool', () => {
     const open = (options: PoolOptions = {}): Pool => {
       const other = createPool({ uri: database.url().replace(/^mariadb:/, 'mysql:'), connectionLimit: 2, ...options });
@@ -271,6 +380,47 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
         await released;
       }
       expect(await stored()).toEqual([500, 501, 502]);
+    });
+
+    test.each([
+      ['BEGIN', ['AMBIT_TX_ALREADY_OPEN']],
+      ['SET autocommit = 0', ['AMBIT_TX_ALREADY_OPEN']],
+    ])(
+      'that another user waits for, and returns after %s, their half work is not committed',
+      async (begin, expected) => {
+        const codes: unknown[] = [];
+        const listen = (warning: Error & { code?: unknown }): void => void codes.push(warning.code);
+        process.on('warning', listen);
+        onTestFinished(() => void process.removeListener('warning', listen));
+        const others = open({ connectionLimit: 1 });
+        const over = fromMysql2Pool(others, { max: 1, keepOpen: true });
+        const ours = await over.getConnection();
+        const waiting = others.getConnection();
+        ours.release();
+        const theirs = await waiting;
+        const next = over.getConnection();
+        await theirs.query(begin);
+        await theirs.query('INSERT INTO notes VALUES (500)');
+        theirs.release();
+        const connection = await next;
+        await connection.beginTransaction();
+        await connection.query('INSERT INTO notes VALUES (501)');
+        await connection.commit();
+        connection.release();
+        expect(await stored()).toEqual([501]);
+        expect(codes).toEqual(expected);
+      },
+    );
+
+    test('that nobody else uses, a connection is not looked at again', async () => {
+      const others = open({ connectionLimit: 1 });
+      const over = fromMysql2Pool(others, { max: 1, keepOpen: true });
+      const count = async (): Promise<number> => {
+        const [row] = await over.query<{ Value: string }>("SHOW SESSION STATUS LIKE 'Questions'");
+        return Number(row?.Value);
+      };
+      const [before, after] = [await count(), await count()];
+      expect(after - before).toBe(1);
     });
 
     test('whose server does not respond to KILL QUERY, no connection is missing afterwards', async () => {

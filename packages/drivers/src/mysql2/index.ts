@@ -8,10 +8,11 @@ import {
   PositionalTexts,
   systemClock,
 } from '@ambit/transaction/extension';
+import { Idle, type Mysql2Pool } from './connections.js';
 import { isFatal, MYSQL_LANGUAGE } from './language.js';
-import { type Mysql2Connection, type Mysql2Pool, Mysql2Wire } from './wire.js';
+import { Mysql2Wire } from './wire.js';
 
-export type { Mysql2Connection, Mysql2Pool } from './wire.js';
+export type { Mysql2Connection, Mysql2Pool } from './connections.js';
 
 /** How many connections there may be, who may wait for one, and for how long. */
 export interface Mysql2PoolOptions extends DriverPoolOptions {
@@ -52,28 +53,15 @@ export function fromMysql2Pool(
     throw new TransactionError('AMBIT_OPTION', what);
   }
   const { clock = systemClock } = options;
-  const shared = { pool, texts: new PositionalTexts(MYSQL), queryTimeoutMs, clock };
+  const texts = new PositionalTexts(MYSQL);
+  const shared = { pool, idle: new Idle(pool), sessions: new WeakMap(), texts, queryTimeoutMs, clock };
   const driver = {
     language: MYSQL_LANGUAGE,
     max,
-    connect: async () => new Mysql2Wire(await connect(pool), shared),
+    connect: () => Mysql2Wire.checkOut(shared),
     close: (ms: number) => closeWithin(pool, ms, clock),
   };
   return poolOver(driver, options);
-}
-
-/** The connections of mysql2 that commit each statement. */
-const autocommitting = new WeakSet<object>();
-
-/** Where the server has another default, a single statement would begin a transaction that nobody commits. */
-async function connect(pool: Mysql2Pool): Promise<Mysql2Connection> {
-  const connection = await pool.getConnection();
-  const { connection: lasting = connection } = connection;
-  if (autocommitting.has(lasting)) return connection;
-  if (!pool.pool?.config?.resetOnRelease) autocommitting.add(lasting);
-  // mysql2 sends the next statement behind it, and that fails where the connection is closed.
-  connection.query('SET autocommit = 1').catch(() => connection.destroy());
-  return connection;
 }
 
 /** No connection is in use any more. */

@@ -16,10 +16,10 @@ const COMMITS =
   /^(?:alter|analyze (?:\w+ )?table|backup|cache|change|check|create(?! (?:or replace )?temporary table)|drop(?! temporary)|flush|grant|install|load index|lock|optimize|purge|rename|repair|reset|revoke|set password|start|stop|truncate|uninstall|unlock)\b/;
 /** Not PREPARE and EXECUTE, which the protocol of prepared statements does not have. */
 const CHANGES_SESSION = /^(?:set|create (?:or replace )?temporary|lock|flush|backup|use|handler)\b/;
-/** A variable such as `@total` is of the session, whatever sets it: `:=`, INTO, an argument of CALL. */
-const USES_SESSION = /\bget_lock\s*\(|(?<!@)@(?!@)/i;
+/** A lock, or a variable such as `@total`, is of the session, whatever takes or sets it: `:=`, INTO, an argument of CALL. */
+const USES_SESSION = /\bget_lock\b|(?<!@)@(?!@)/i;
 /** The server runs the text of such a comment. */
-const RUN_COMMENT = /^\/\*M?!/;
+const RUN_COMMENT = /\/\*M?!/;
 
 /** Also when another node of a Galera cluster has changed the same row first. */
 const DEADLOCK = 1213;
@@ -76,10 +76,8 @@ function begin({ isolation, readOnly }: BeginOptions): readonly string[] {
 }
 
 function check(sql: string, { inTransaction }: { inTransaction: boolean }): void {
-  for (const { kind, text } of tokensOf(sql, MYSQL)) {
-    if (kind === 'comment' && RUN_COMMENT.test(text))
-      throw refused('The text of a comment /*! */ is run by the server');
-    if (kind !== 'comment' && kind !== 'space') break;
+  if (RUN_COMMENT.test(sql) && Array.from(tokensOf(sql, MYSQL)).some(isRun)) {
+    throw refused('The text of a comment /*! */ is run by the server');
   }
   const start = firstWords(sql, MYSQL);
   if (isSetStatement(start)) return check(behindFor(sql), { inTransaction });
@@ -106,12 +104,11 @@ function behindFor(sql: string): string {
   return '';
 }
 
+const isRun = ({ kind, text }: Token): boolean => kind === 'comment' && text.search(RUN_COMMENT) === 0;
+
 /** Without the content of texts, and without comments. */
 function codeOf(sql: string): string {
-  const shown = ({ kind, text }: Token): string => {
-    if (kind === 'text') return "''";
-    return kind === 'comment' && !RUN_COMMENT.test(text) ? ' ' : text;
-  };
+  const shown = ({ kind, text }: Token): string => (kind === 'text' ? "''" : kind === 'comment' ? ' ' : text);
   return Array.from(tokensOf(sql, MYSQL), shown).join('');
 }
 
@@ -160,6 +157,17 @@ export function isFatal(error: unknown): boolean {
 
 /** Whether the server has rolled the transaction back. */
 export const isDeadlock = (error: unknown): boolean => (error as { errno?: number } | undefined)?.errno === DEADLOCK;
+
+/** A procedure may begin a transaction, and COMMIT does where `completion_type` is CHAIN. */
+export function leftOpenBy(): TransactionError {
+  return refused('A statement, such as CALL, left a transaction open, which is rolled back');
+}
+
+/** As the node says it of a statement; while it prepares a SELECT, it undoes the transaction and says nothing. */
+export function conflict(): Error {
+  const what = 'Another node of the cluster changed the same row first';
+  return Object.assign(new Error(what), { errno: DEADLOCK, sqlState: '40001' });
+}
 
 /** Whether the server stopped a statement that took too long, or that another session cancelled. */
 export const isInterrupted = (error: unknown): boolean =>

@@ -1,5 +1,5 @@
 import { isDate } from 'node:util/types';
-import type { Clock, ExecuteOptions, ExecuteResult } from '@ambit/transaction';
+import { type Clock, type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
 import {
   bytesOf,
   commandOf,
@@ -14,50 +14,8 @@ import {
   wantsArrays,
   type Wire,
 } from '@ambit/transaction/extension';
-import { isDeadlock, isFatal, isInterrupted } from './language.js';
-
-/** The members of a connection of `mysql2/promise` that the pool uses. */
-export interface Mysql2Connection {
-  /**
-   * Sends a statement of this package, such as COMMIT.
-   *
-   * @param sql - the statement
-   * @returns the result and the fields
-   */
-  query(sql: string): Promise<unknown>;
-  /**
-   * Prepares and runs a statement of the application.
-   *
-   * @param options - the `QueryOptions` of mysql2, with the statement and its values
-   * @param values - not used
-   * @returns the result and the fields
-   */
-  execute(options: never, values?: never): Promise<unknown>;
-  /** Returns the connection to its pool. */
-  release(): void;
-  /** Closes the connection: it may be broken. */
-  destroy(): void;
-  /** The number of the session, for `KILL QUERY`. */
-  readonly threadId?: number | null;
-  /** The connection that stays when this one returns to its pool. */
-  readonly connection?: object;
-  /** What `createPool()` was called with; its `timezone` is that in which a Date is written. */
-  readonly config?: { readonly timezone?: string };
-}
-
-/** The members of a pool of `mysql2/promise` that ours uses. */
-export interface Mysql2Pool {
-  /**
-   * Checks a connection out.
-   *
-   * @returns the connection
-   */
-  getConnection(): Promise<Mysql2Connection>;
-  /** Closes all connections. */
-  end(): Promise<void>;
-  /** The pool that takes callbacks; its option to give each user a session as the server begins one. */
-  readonly pool?: { readonly config?: { readonly resetOnRelease?: boolean } };
-}
+import { type Idle, lastingOf, type Mysql2Connection, type Mysql2Pool } from './connections.js';
+import { conflict, isDeadlock, isFatal, isInterrupted, leftOpenBy } from './language.js';
 
 interface Header {
   readonly affectedRows: number;
@@ -77,9 +35,19 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** As the pool of PostgreSQL waits. */
 const CANCEL_GRACE_MS = 1000;
 
+/** What is known of a session for as long as it lasts. */
+interface Session {
+  /** The server is a node of a Galera cluster. */
+  isOfCluster: boolean;
+  /** Whose id `LAST_INSERT_ID()` gives; `returned` is that of rows that INSERT ... RETURNING gave, if they have one. */
+  lastId: 'none' | 'own' | 'returned' | 'foreign';
+}
+
 /** What all connections of a pool share. */
 export interface Mysql2Shared {
   readonly pool: Mysql2Pool;
+  readonly idle: Idle;
+  readonly sessions: WeakMap<object, Session>;
   readonly texts: PositionalTexts;
   readonly queryTimeoutMs: number;
   readonly clock: Clock;
@@ -92,16 +60,50 @@ export class Mysql2Wire implements Wire {
    * of a Galera cluster has lost it. What came after that would be stored at once, and COMMIT would succeed.
    */
   outsideTransaction = false;
+  isLeftOpen = false;
   readonly #connection: Mysql2Connection;
   readonly #shared: Mysql2Shared;
+  readonly #session: Session;
   /** BEGIN was sent, and neither COMMIT nor ROLLBACK since. */
   #hasBegun = false;
+  /** READ ONLY was not asked for. */
+  #mayWrite = false;
+  /** Outside of our transactions each statement must be one; where it is not, the next user gets another session. */
+  #state = AUTOCOMMIT;
   /** Rejects the statement in progress. */
   #abandon: ((why: string) => void) | undefined = undefined;
 
-  constructor(connection: Mysql2Connection, shared: Mysql2Shared) {
+  constructor(connection: Mysql2Connection, shared: Mysql2Shared, session: Session) {
     this.#connection = connection;
     this.#shared = shared;
+    this.#session = session;
+  }
+
+  /** A connection from the driver's pool. One that is new, or that another user of that pool has had, may be in any state. */
+  static async checkOut(shared: Mysql2Shared): Promise<Mysql2Wire> {
+    const { connection, isAsLeft } = await shared.idle.take();
+    const known = shared.sessions.get(lastingOf(connection));
+    const session: Session = known ?? { isOfCluster: false, lastId: 'none' };
+    const wire = new Mysql2Wire(connection, shared, session);
+    if (known && isAsLeft) {
+      if (known.lastId !== 'none') known.lastId = 'foreign';
+      return wire;
+    }
+    try {
+      await wire.#forgetId();
+      wire.isLeftOpen = (wire.#state & IN_TRANSACTION) !== 0;
+      if (wire.isLeftOpen) return wire;
+      // Where the server has another default, a single statement would begin a transaction that nobody commits.
+      if (wire.#state !== AUTOCOMMIT) wire.#note(await wire.#query('SET autocommit = 1'));
+      if (known) return wire;
+      const [rows] = await wire.#limited(connection.query("SHOW VARIABLES LIKE 'wsrep_on'") as Promise<Response>);
+      session.isOfCluster = Object.values((rows as object[])[0] ?? {}).includes('ON');
+      shared.sessions.set(lastingOf(connection), session);
+      return wire;
+    } catch (error) {
+      wire.release(true);
+      throw error;
+    }
   }
 
   async send(sql: string, params?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
@@ -109,17 +111,49 @@ export class Mysql2Wire implements Wire {
     if (!params) {
       this.outsideTransaction = false;
       this.#hasBegun = sql.startsWith('START');
+      this.#mayWrite = !sql.endsWith('READ ONLY');
     }
+    let response: Response;
     try {
-      const sent = params ? this.#execute(sql, params, wantsArrays(options)) : this.#query(sql);
-      return this.#read(sql, await this.#limited(sent));
+      if (params && this.#isIdUnknown && READS_ID.test(sql)) await this.#forgetForeignId();
+      const sent = params ? this.#execute(sql, params, wantsArrays(options)) : this.#connection.query(sql);
+      response = await this.#limited(sent as Promise<Response>);
     } catch (error) {
       // Where another node of the cluster has undone the transaction, the next statement says so, and this may be that one.
-      if (sql === 'ROLLBACK' && isDeadlock(error)) return resultOf(sql, 0);
+      if (sql === 'ROLLBACK' && isDeadlock(error)) {
+        this.#state = AUTOCOMMIT;
+        return resultOf(sql, 0);
+      }
       this.isLost ||= isFatal(error) || (sql === 'COMMIT' && isInterrupted(error));
       if (params && this.#hasBegun && !this.isLost) await this.#ask();
       throw error;
     }
+    const result = this.#read(sql, response);
+    if (params && !this.#hasBegun && (this.#state & IN_TRANSACTION) !== 0) {
+      this.isLost = true;
+      throw leftOpenBy();
+    }
+    if (this.#mayHaveLost(response)) {
+      await this.#ask();
+      if (this.outsideTransaction) throw conflict();
+    }
+    return result;
+  }
+
+  get #isIdUnknown(): boolean {
+    return this.#session.lastId === 'foreign' || this.#session.lastId === 'returned';
+  }
+
+  /** `LAST_INSERT_ID()` is that of this user, or 0. */
+  async #forgetForeignId(): Promise<void> {
+    if (this.#session.lastId === 'foreign') return this.#forgetId();
+    const what = 'LAST_INSERT_ID() was called after INSERT ... RETURNING: the rows have the id';
+    throw new TransactionError('AMBIT_TX_UNSUPPORTED', what, { sqlState: '0A000' });
+  }
+
+  async #forgetId(): Promise<void> {
+    this.#note(await this.#query('SET last_insert_id = 0'));
+    this.#session.lastId = 'none';
   }
 
   #read(sql: string, [rows, fields = []]: Response): ExecuteResult<never> {
@@ -129,20 +163,28 @@ export class Mysql2Wire implements Wire {
       return { ...resultOf(command, rows.affectedRows), ...insertIdOf(rows.insertId) };
     }
     const [first, columns] = isOfProcedure(fields) ? [rows[0] as unknown[], fields[0]] : [rows, fields];
+    if (command === 'INSERT' || command === 'REPLACE') this.#session.lastId = 'returned';
     if (first !== rows) this.#note(rows.at(-1) as Header);
     const names = columns.map(({ name }) => ({ name }));
     return { ...resultOf(command, first.length), rows: first as never[], fields: names };
   }
 
-  #note({ serverStatus = IN_TRANSACTION }: Header): void {
+  #note({ serverStatus = this.#hasBegun ? IN_TRANSACTION : AUTOCOMMIT, insertId }: Header): void {
+    if (insertId !== 0) this.#session.lastId = 'own';
+    this.#state = serverStatus & (IN_TRANSACTION | AUTOCOMMIT);
     this.outsideTransaction = this.#hasBegun && (serverStatus & IN_TRANSACTION) === 0;
+  }
+
+  /** A node of a cluster that undoes the transaction while it prepares a SELECT says so in no error, and rows alone do not say it either. */
+  #mayHaveLost([rows, fields = []]: Response): boolean {
+    const saysNothing = Array.isArray(rows) && !isOfProcedure(fields);
+    return saysNothing && this.#session.isOfCluster && this.#hasBegun && this.#mayWrite;
   }
 
   /** Whether the transaction is still there: an error may undo the statement alone, or everything, and does not say which. */
   async #ask(): Promise<void> {
     try {
-      const [header] = await this.#limited(this.#query('DO 0'));
-      this.#note(header as Header);
+      this.#note(await this.#query('DO 0'));
     } catch (error) {
       if (isDeadlock(error)) this.outsideTransaction = true;
       else this.isLost = true;
@@ -161,8 +203,8 @@ export class Mysql2Wire implements Wire {
   }
 
   release(possiblyBroken: boolean): void {
-    if (!possiblyBroken && !this.isLost) {
-      this.#connection.release();
+    if (!possiblyBroken && !this.isLost && this.#state === AUTOCOMMIT) {
+      this.#shared.idle.giveBack(this.#connection);
       return;
     }
     this.#connection.destroy();
@@ -201,8 +243,10 @@ export class Mysql2Wire implements Wire {
     return this.#connection.execute(config as never) as Promise<Response>;
   }
 
-  #query(sql: string): Promise<Response> {
-    return this.#connection.query(sql) as Promise<Response>;
+  /** A statement of the wire itself, which gives no rows. */
+  async #query(sql: string): Promise<Header> {
+    const [header] = await this.#limited(this.#connection.query(sql) as Promise<Response>);
+    return header as Header;
   }
 }
 
@@ -221,6 +265,10 @@ async function killQuery({ pool, clock }: Mysql2Shared, threadId: number): Promi
 }
 
 const IN_TRANSACTION = 1;
+const AUTOCOMMIT = 2;
+
+/** Both are names that no comment can divide. */
+const READS_ID = /\b(?:last_insert_id|identity)\b/i;
 
 const isOfProcedure = (fields: Fields | FieldsOfProcedure): fields is FieldsOfProcedure => Array.isArray(fields[0]);
 

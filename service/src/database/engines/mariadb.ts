@@ -222,6 +222,7 @@ function withSettings(driver: Mysql2.Pool, queryTimeoutMs: number): Mysql2Pool {
       return connection;
     },
     end: () => driver.end(),
+    on: (event, listener) => driver.on(event as 'acquire', listener),
   };
 }
 
