@@ -39,7 +39,7 @@ const RULES = {
   doctor: { mayUse: [], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
   // Writes projects; the code of its template is theirs.
   'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
-  [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA], knowsNo: [] },
+  [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA, 'inspector', 'opentelemetry'], knowsNo: [] },
 };
 
 const packages = readdirSync('packages');

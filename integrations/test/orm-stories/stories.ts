@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { errorStories, failureStories } from './failures.js';
+import { lineStories } from './lines.js';
 import { nestingStories } from './nested.js';
 import type { Orm } from './orm.js';
 import { poolStories } from './pool.js';
@@ -19,6 +20,7 @@ export function ormStories(orm: Orm): void {
     nestingStories(stage);
     failureStories(stage);
     errorStories(stage);
+    lineStories(stage);
     typeStories(stage);
     poolStories(stage);
   });

@@ -27,17 +27,7 @@ let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
 afterAll(async () => (await started)?.close());
 
-const pools: readonly Pick<
-  ContractDatabase,
-  | 'name'
-  | 'open'
-  | 'beginWaits'
-  | 'terminates'
-  | 'hasSeveralWriters'
-  | 'hasOneConnection'
-  | 'leftovers'
-  | 'hasOtherUsers'
->[] = [
+const pools: readonly ContractDatabase[] = [
   {
     name: 'pg',
     hasSeveralWriters: true,
@@ -102,6 +92,7 @@ const pools: readonly Pick<
     hasSeveralWriters: true,
     leftovers: MARIADB_LEFTOVERS,
     hasOtherUsers: true,
+    refusedCommit: 'killed connection',
     open: async () => {
       const name = newName();
       const admin = await mysql.createConnection(mariadbUrl);

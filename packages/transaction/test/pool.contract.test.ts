@@ -10,11 +10,11 @@ import { type ContractDatabase, poolContract } from './support/pool-contract.js'
 /** The same pools with the check around them, which changes nothing. */
 const checked: typeof databases = databases
   .filter(({ name }) => name !== 'SQLite in memory')
-  .map(({ name, missing, hasSeveralWriters = false, cannot = {}, open }) => ({
+  .map(({ name, open, ...others }) => ({
+    ...others,
     name: `${name}, checked`,
-    missing,
-    hasSeveralWriters,
-    cannot,
+    terminates: false,
+    leftovers: [],
     // Waiting for a second connection is what the check reports, and a transaction that is idle.
     beginWaits: false,
     open: async () => {

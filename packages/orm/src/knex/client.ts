@@ -1,7 +1,7 @@
 import { Readable, type Writable } from 'node:stream';
 import knex, { type Knex } from 'knex';
 import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
-import { executeOn } from '@ambit/transaction/extension';
+import { executeOn, withCallersStack } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
 import { executorOf, hasCursor, ownTransaction, rowsInChunks, type Target } from '../target.js';
@@ -144,7 +144,7 @@ function scopedClient(name: KnexClientName): ClientClass {
       try {
         return await super.query(connection, query);
       } catch (error) {
-        throw error instanceof CarriedError ? error.error : error;
+        throw error instanceof CarriedError ? withCallersStack(error.error) : error;
       }
     }
 

@@ -1,5 +1,6 @@
 import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
 import type { Clock } from '../core/clock.js';
+import { withCallersStack } from '../core/errors.js';
 import { CallStack, TransactionCheckError } from './finding.js';
 import type { Hold, Rules } from './rules.js';
 
@@ -37,15 +38,18 @@ interface Checked {
 
 function checkedConnection(connection: IPooledConnection, { hold, rules, clock }: Checked): IPooledConnection {
   const checkedRun = (run: Run): Run =>
-    function checked(sql, ...rest) {
+    async function checked(sql, ...rest) {
       const stack = new CallStack();
       const refusal = isText(sql) ? rules.statement(hold, sql, stack) : undefined;
-      if (refusal) return Promise.reject(refusal);
+      if (refusal) throw refusal;
       hold.statementStarts(stack);
-      const settle = (): void => hold.statementSettles(clock.now());
-      const result = run(sql, ...rest);
-      result.then(settle, settle);
-      return result;
+      try {
+        return await run(sql, ...rest);
+      } catch (error) {
+        throw withCallersStack(error);
+      } finally {
+        hold.statementSettles(clock.now());
+      }
     };
   const close = (): void => {
     rules.quiet(hold);

@@ -383,21 +383,24 @@ export class Pool implements DatabasePool {
   async #alone(sql: string, params: readonly unknown[] = [], options?: ExecuteOptions): Promise<unknown> {
     // Once it has waited for a connection, the stack has lost a caller that only passes the promise on.
     const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
-    if (this.#driver.alone && !this.#closing) {
-      const run = (): ReturnType<Required<Driver>['alone']> => {
-        if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
-        const values = valuesOf(params, this.#texts.language);
-        return this.#driver.alone?.({ sql, params: values, options }, this.#queue.taken === 0);
-      };
-      const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run(), announced) : run();
-      const result = running instanceof Promise ? await running : running;
-      if (result) return options ? result : result.rows;
-    }
-    const connection = await this.getConnection();
+    let connection: PooledConnection | undefined;
     try {
+      if (this.#driver.alone && !this.#closing) {
+        const run = (): ReturnType<Required<Driver>['alone']> => {
+          if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
+          const values = valuesOf(params, this.#texts.language);
+          return this.#driver.alone?.({ sql, params: values, options }, this.#queue.taken === 0);
+        };
+        const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run(), announced) : run();
+        const result = running instanceof Promise ? await running : running;
+        if (result) return options ? result : result.rows;
+      }
+      connection = await this.getConnection();
       return await connection.alone(announced, { sql, params, options });
+    } catch (error) {
+      throw withCallersStack(error);
     } finally {
-      connection.release();
+      connection?.release();
     }
   }
 

@@ -10,7 +10,7 @@ import {
   type IPooledConnection,
   type Row,
 } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
+import { TransactionError, withCallersStack } from '../core/errors.js';
 import { codeOf, isPermanent, saysNothingStored, sqlStateOf } from '../core/sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { type Position, positionIn, probe, UNKNOWN, WRITTEN } from './replica.js';
@@ -186,7 +186,7 @@ export class PrimaryConnection implements DatabaseConnection {
       return result;
     } catch (error) {
       if (!saysNothingStored(error)) this.#writing.written()(UNKNOWN);
-      throw error;
+      throw withCallersStack(error);
     }
   }
 

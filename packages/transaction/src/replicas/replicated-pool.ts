@@ -11,6 +11,7 @@ import {
   type QueryOptions,
   type Row,
 } from '../core/contract.js';
+import { withCallersStack } from '../core/errors.js';
 import { codeOf } from '../core/sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { Primary, PrimaryConnection } from './primary.js';
@@ -189,11 +190,15 @@ export class ReplicaSession implements IDatabasePool {
   }
 
   async #ask<T extends object>({ readOnly = false }: QueryOptions = {}, ask: Ask<T>): Promise<T> {
-    if (!readOnly) return askAndRelease(await this.#primary({}), ask);
-    return this.#read({
-      onReplica: (replica) => askReplica(replica, ask),
-      onPrimary: () => this.#askPrimary(ask),
-    });
+    try {
+      if (!readOnly) return await askAndRelease(await this.#primary({}), ask);
+      return await this.#read({
+        onReplica: (replica) => askReplica(replica, ask),
+        onPrimary: () => this.#askPrimary(ask),
+      });
+    } catch (error) {
+      throw withCallersStack(error);
+    }
   }
 
   async #read<T>({ onReplica, onPrimary }: Read<T>): Promise<T> {

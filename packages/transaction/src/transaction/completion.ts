@@ -1,6 +1,6 @@
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { BeginOptions, IPooledConnection } from '../core/contract.js';
-import { because, isTransactionError, report, TransactionError } from '../core/errors.js';
+import { because, isTransactionError, report, TransactionError, withCallersStack } from '../core/errors.js';
 import type { StatementQueue } from '../core/queues.js';
 import { saysNothingStored } from '../core/sql-state.js';
 import type { CallbackKind, Callbacks } from './callbacks.js';
@@ -127,14 +127,22 @@ export class Completion {
     return this.#error;
   }
 
-  /** `commit()` rejects with it. The error of a `beforeCommit` callback is passed on as it is, like that of a run's work. */
-  get rejection(): unknown {
-    return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());
-  }
-
   /** Why it was rolled back, as the work threw it, for callbacks and disposers; undefined where it was committed. */
   get reason(): unknown {
-    return this.#phase === PHASES.committed ? undefined : (this.#reason ?? this.rejection);
+    return this.#phase === PHASES.committed ? undefined : (this.#reason ?? this.#rejection);
+  }
+
+  /** For the function that `commit()` is awaited in, whose stack the error receives where no other code gave the reason. */
+  throwUnlessCommitted(): void {
+    if (this.#phase === PHASES.committed) return;
+    const rejection = this.#rejection;
+    const isMadeHere = this.#reason === undefined || this.#error?.code === 'AMBIT_TX_TIMEOUT';
+    throw isMadeHere ? withCallersStack(rejection) : rejection;
+  }
+
+  /** The error of a `beforeCommit` callback is passed on as it is, like that of a run's work. */
+  get #rejection(): unknown {
+    return this.#thrown ? this.#thrown.error : (this.#error ?? this.refusal());
   }
 
   /** Why the connection may be broken and must not be used again. */

@@ -157,7 +157,8 @@ async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOpti
         const error = isOpen(around?.state) && !transaction ? whileHoldingOne(failure, propagation) : failure;
         // The work may have committed before it failed.
         const isUndone = !transaction || transaction.state === 'rolled back';
-        if (!isUndone || number > retries || !isRetryable(error)) throw error;
+        if (!isUndone || number > retries || !isRetryable(error))
+          throw error === limit.passed ? withCallersStack(error) : error;
         const pause = clock.random() * Math.min(backoffMs * 2 ** (number - 1), LONGEST_PAUSE_MS);
         if (!limit.allows(pause)) throw limit.timedOut(error);
         await sleep(clock, pause, signal);

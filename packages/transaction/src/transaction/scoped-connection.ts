@@ -8,7 +8,7 @@ import {
   type IPooledConnection,
   type Row,
 } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
+import { TransactionError, withCallersStack } from '../core/errors.js';
 import { announceStatement, since, statementSent, transactionStatement } from '../core/events.js';
 import type { StatementQueue } from '../core/queues.js';
 import { isRollbackTo, refuseTransactionControl } from '../sql/control-statements.js';
@@ -122,7 +122,7 @@ export class ScopedConnection implements IConnection {
         this.#failedStatement ??= { error };
         if (transactionStatement.hasSubscribers)
           this.#publish({ ...announced, sql, milliseconds: since(start), error });
-        throw failedStatement(error, this.#transaction.error);
+        throw withCallersStack(failedStatement(error, this.#transaction.error));
       }
     } finally {
       this.#queue.leave();

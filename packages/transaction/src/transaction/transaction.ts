@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
 import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
-import { aborted, asCoded, report, TransactionError, withCallersStack } from '../core/errors.js';
+import { aborted, asCoded, report, TransactionError } from '../core/errors.js';
 import { publishFinished, since, transactionBegun, transactionFinished, transactionFinishing } from '../core/events.js';
 import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
 import { StatementQueue } from '../core/queues.js';
@@ -19,9 +19,6 @@ import { beforeDispose, disposeAfter } from './scope-disposal.js';
 import { ScopedConnection } from './scoped-connection.js';
 import type { TransactionSettings } from './start.js';
 import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
-
-/** Made in the callback of the driver or of a timer, they receive the stack of the caller of `commit()`. */
-const FAILED_COMMIT: ReadonlySet<string> = new Set(['AMBIT_TX_COMMIT_FAILED', 'AMBIT_TX_OUTCOME_UNKNOWN']);
 
 /**
  * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
@@ -221,8 +218,7 @@ export class Transaction {
   async commit(): Promise<void> {
     this.#completion.commit();
     await this.#completed.reached();
-    if (this.error && FAILED_COMMIT.has(this.error.code)) withCallersStack(this.error);
-    this.#throwUnlessCommitted();
+    this.#completion.throwUnlessCommitted();
   }
 
   /**
@@ -239,7 +235,7 @@ export class Transaction {
   async commitFromConnection(): Promise<void> {
     this.#completion.commit();
     await this.#outcomeKnown.reached();
-    this.#throwUnlessCommitted();
+    this.#completion.throwUnlessCommitted();
   }
 
   /** @internal It waits for the database only, as `commitFromConnection()` does. */
@@ -442,10 +438,6 @@ export class Transaction {
   #startRollback(reason: unknown): void {
     this.#completion.rollback(reason);
     if (this.error) this.#lost.notify(this.error);
-  }
-
-  #throwUnlessCommitted(): void {
-    if (this.state !== 'committed') throw this.#completion.rejection;
   }
 
   #publishFinishing(): void {

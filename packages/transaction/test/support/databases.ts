@@ -15,10 +15,8 @@ export interface TestDatabase extends PoolsToTest {
   pool(options?: PoolOptions): DatabasePool;
 }
 
-export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'missing' | 'beginWaits'>> &
-  Pick<ContractDatabase, 'terminates' | 'hasSeveralWriters' | 'hasOneConnection' | 'leftovers' | 'cannot'> & {
-    open: () => Promise<TestDatabase>;
-  })[] = [
+export const databases: readonly (Omit<ContractDatabase, 'open'> &
+  Required<Pick<ContractDatabase, 'missing' | 'beginWaits'>> & { open(): Promise<TestDatabase> })[] = [
   { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
   { name: 'SQLite in memory', missing: false, beginWaits: false, hasOneConnection: true, open: openMemory },
   {
@@ -35,6 +33,7 @@ export const databases: readonly (Required<Pick<ContractDatabase, 'name' | 'miss
     missing: !hasMariadb,
     beginWaits: false,
     hasSeveralWriters: true,
+    refusedCommit: 'killed connection',
     cannot: {
       'counts the rows of UPDATE with RETURNING': 'it has RETURNING for INSERT and DELETE only',
       'counts no row that ON CONFLICT left out': 'it is INSERT IGNORE there',
@@ -60,6 +59,8 @@ export const sandboxes: readonly ContractDatabase[] = databases
     name: `a sandbox on ${name}`,
     missing,
     hasOneConnection: true,
+    // It commits nothing.
+    refusedCommit: undefined,
     cannot: name.startsWith('SQLite') ? LOST_WITH_ITS_TRANSACTION : {},
     open: async () => {
       const database = await open();

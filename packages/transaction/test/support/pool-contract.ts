@@ -12,6 +12,7 @@ import {
   runInTransaction,
 } from '../../src/index.js';
 import { inheritsNothing, type Leftover, type SharedDatabase } from './inherits-nothing.js';
+import { lostLines, type RefusedCommit } from './lines.js';
 
 export interface PoolOptions {
   readonly max?: number;
@@ -41,6 +42,8 @@ export interface ContractDatabase {
   readonly leftovers?: readonly Leftover[];
   /** The driver's pool may have users besides ours: `elsewhere()` is one. */
   readonly hasOtherUsers?: boolean;
+  /** How a COMMIT can be made to fail. Default: by a constraint that is deferred; nothing where none can. */
+  readonly refusedCommit?: RefusedCommit | undefined;
   /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
@@ -57,7 +60,9 @@ export function poolContract({
   leftovers = [],
   hasOtherUsers = false,
   cannot = {},
+  ...others
 }: ContractDatabase): void {
+  const refusedCommit = 'refusedCommit' in others ? others.refusedCommit : 'deferred constraint';
   describe.skipIf(missing)(`a pool over ${over} keeps its guarantees`, () => {
     const titles = new Set<string>();
     const keeps = (title: string): typeof test => {
@@ -193,6 +198,13 @@ export function poolContract({
         await expect(twice).rejects.toMatchObject({ sqlState: '23505', cause: expect.any(Error) });
       },
     );
+
+    const names = 'has the line of the application in the stack of what fails, whatever is around the pool';
+    keeps(names)(names, async () => {
+      const lines = await database.pool({ max: 3 });
+      // A sandbox is one transaction, in which the same statement fails again and again.
+      expect(await unchecked(() => lostLines(lines, refusedCommit))).toEqual([]);
+    });
 
     keeps('refuses several statements in one query')('refuses several statements in one query', async () => {
       await expect(pool.query('SELECT 1; SELECT 2')).rejects.toMatchObject({ sqlState: '42601' });
