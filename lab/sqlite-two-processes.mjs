@@ -4,7 +4,7 @@
  *
  * One process inserts through `createSqlitePool()`, a second one checkpoints in a loop, a third one runs `npm run stock` of the service on
  * the same file, and ten busy processes take the processor away from them at any moment. SQLite 3.7.0 to 3.51.2 loses committed pages
- * here; a pool on such a version keeps other processes out, and the ledger then shows what they were told.
+ * here; a pool on such a version keeps other processes out, and the ledger then shows their errors.
  */
 import { execFile, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ const STOCK = fileURLToPath(new URL('../service/dist/stock.js', import.meta.url)
 const BUSY_PROCESSES = 10;
 /** Commits that wait for no disk are more, so a race is met sooner. */
 const MEMORY = '/dev/shm';
-/** What may be said to a process that is kept out. */
+/** In the error of a process that is kept out. */
 const KEPT_OUT = /another process/i;
 
 const { values: options } = parseArgs({
@@ -43,11 +43,11 @@ await roles[options.role]?.();
 async function all() {
   const node = options.node ? nodeBinary(options.node) : process.execPath;
   const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'ambit-'));
-  /** The last number that each process was told is stored, and what stopped it. @type {Record<string, number | string>} */
-  const told = {};
+  /** The last number of each process that was acknowledged, and its error. @type {Record<string, number | string>} */
+  const acknowledged = {};
   const start = (/** @type {string} */ role) =>
     fork(THIS, ['--role', role, '--folder', folder], { execPath: node }).on('message', (message) =>
-      Object.assign(told, message),
+      Object.assign(acknowledged, message),
     );
   await createTables(node, folder);
   const busy = Array.from({ length: BUSY_PROCESSES }, () => spawn(node, ['-e', 'for (;;);'], { stdio: 'ignore' }));
@@ -56,12 +56,12 @@ async function all() {
   const processes = [writer, start('checkpoint'), start('stock')];
   const until = Date.now() + Number(options.seconds) * 1000;
   do await pause(100);
-  while (Date.now() < until && told['damage'] === undefined);
+  while (Date.now() < until && acknowledged['damage'] === undefined);
   for (const child of [...processes, ...busy]) child.kill('SIGKILL');
   for (const child of processes) if (child.signalCode === null && child.exitCode === null) await once(child, 'close');
-  const args = [THIS, '--role', 'ledger', '--folder', folder, '--acknowledged', JSON.stringify(told)];
+  const args = [THIS, '--role', 'ledger', '--folder', folder, '--acknowledged', JSON.stringify(acknowledged)];
   const [code] = await once(spawn(node, args, { stdio: 'inherit' }), 'close');
-  process.exitCode = code === 0 && told['damage'] === undefined ? 0 : 1;
+  process.exitCode = code === 0 && acknowledged['damage'] === undefined ? 0 : 1;
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -108,32 +108,32 @@ async function stock() {
   }
 }
 
-/** Tells the parent what is stored; or that another process has the file, or that the file is damaged. @param {() => Promise<number>} work */
+/** Reports what is stored; or that another process has the file, or that the file is damaged. @param {() => Promise<number>} work */
 async function repeat(/** @type {string} */ name, work) {
   try {
-    tell({ [name]: await work() });
+    report({ [name]: await work() });
   } catch (error) {
     const { message, cause, stderr = '' } = /** @type {Error & { stderr?: string }} */ (error);
     const text = [message, stderr, cause instanceof Error ? cause.message : ''].join(' ');
-    tell(KEPT_OUT.test(text) ? { [`${name} refused`]: text } : { damage: `${name}: ${text}` });
+    report(KEPT_OUT.test(text) ? { [`${name} refused`]: text } : { damage: `${name}: ${text}` });
     await pause(500);
   }
   await turn();
 }
 
-function tell(/** @type {object} */ message) {
+function report(/** @type {object} */ message) {
   process.send?.(message);
 }
 
 async function ledger() {
   /** @type {Record<string, number | string>} */
-  const told = JSON.parse(options.acknowledged);
-  for (const [name, value] of Object.entries(told)) console.log(`  ${name}: ${value}`);
+  const acknowledged = JSON.parse(options.acknowledged);
+  for (const [name, value] of Object.entries(acknowledged)) console.log(`  ${name}: ${value}`);
   const pool = open();
   const one = async (/** @type {string} */ sql, /** @type {unknown[]} */ values = []) =>
     String(Object.values((await pool.query(sql, values))[0] ?? {})[0]);
   console.log(`Node ${process.version}, SQLite ${await one('SELECT sqlite_version()')}`);
-  const { rows = 0, level = 0 } = told;
+  const { rows = 0, level = 0 } = acknowledged;
   const integrity = await one('PRAGMA integrity_check(1)');
   const found = await one('SELECT count(*) FROM acknowledged WHERE n <= $1', [rows]);
   const stored = await one("SELECT coalesce(max(level), 0) FROM stock WHERE product_id = 'book'");

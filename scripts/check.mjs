@@ -20,6 +20,7 @@ const WRITTEN = 'examples/test scripts/test/docs';
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
   'packages/host-contract/test/express.isolated packages/host-contract/test/fastify.isolated packages/host-contract/test/pipelines';
+const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'scripts/ensure-nats.sh && scripts/ensure-rabbitmq.sh && scripts/ensure-redis.sh';
 const SERVERS = 'scripts/ensure-postgres.sh && scripts/ensure-mariadb.sh';
@@ -60,6 +61,8 @@ const STEPS = {
   mutants: 'node scripts/mutants.mjs',
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
+  // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
+  sqlite: `node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node scripts/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   failover: 'node service/failover/failover.mjs',
   galera: 'node service/failover/galera.mjs --short',

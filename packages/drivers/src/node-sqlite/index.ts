@@ -2,7 +2,7 @@ import type { DatabasePool } from '@ambit/transaction';
 import {
   type DriverPoolOptions,
   type NodeSqlite,
-  NodeSqliteEngine,
+  nodeSqliteEngine,
   sqlitePoolOver,
 } from '@ambit/transaction/extension';
 
@@ -25,5 +25,5 @@ export type { DriverPoolOptions, NodeSqlite } from '@ambit/transaction/extension
  * ```
  */
 export function fromNodeSqlite(database: NodeSqlite, options: DriverPoolOptions = {}): DatabasePool {
-  return sqlitePoolOver(new NodeSqliteEngine(database), options);
+  return sqlitePoolOver(nodeSqliteEngine(database), options);
 }

@@ -39,7 +39,7 @@ export { firstWords, isTransactionControl } from '../sql/control-statements.js';
 export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';
 export { PositionalTexts } from '../sql/positional.js';
 export type { SqliteEngine, SqliteEngineStatement } from '../sqlite/engine.js';
-export { type NodeSqlite, NodeSqliteEngine } from '../sqlite/node-sqlite.js';
+export { type NodeSqlite, nodeSqliteEngine } from '../sqlite/node-sqlite.js';
 export { sqlitePoolOver } from '../sqlite/pool-over.js';
 export { deferOn } from '../transaction/scope-disposal.js';
 export type { CallbackKind } from '../transaction/callbacks.js';

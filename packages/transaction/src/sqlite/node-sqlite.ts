@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { TransactionError } from '../core/errors.js';
-import { ask, losesCommits, type SqliteEngine, type SqliteEngineStatement } from './engine.js';
+import { ask, losesCommits, type SqliteEngine } from './engine.js';
 
 /** The members of `DatabaseSync` of `node:sqlite` that the pool uses. */
 export interface NodeSqlite {
@@ -102,53 +102,55 @@ function standIn(): SqliteLibrary | undefined {
 function libraryOf(location: string, module: unknown): SqliteLibrary | undefined {
   if (!module) return undefined;
   const { DatabaseSync } = module as NodeSqliteModule;
-  const open = (path: string, timeout: number): NodeSqliteEngine =>
-    new NodeSqliteEngine(named(() => new DatabaseSync(path, { timeout })));
+  const open = (path: string, timeout: number): SqliteEngine =>
+    nodeSqliteEngine(named(() => new DatabaseSync(path, { timeout })));
   const memory = new DatabaseSync(':memory:', { timeout: 0 });
   try {
     if (!('setReturnArrays' in memory.prepare('SELECT 1'))) return undefined;
-    return { location, version: String(ask(new NodeSqliteEngine(memory), 'SELECT sqlite_version()')), open };
+    return { location, version: String(ask(nodeSqliteEngine(memory), 'SELECT sqlite_version()')), open };
   } finally {
     memory.close();
   }
 }
 
-/** A `DatabaseSync` of `node:sqlite`, as the pools use it. */
-export class NodeSqliteEngine implements SqliteEngine {
-  readonly #database: NodeSqlite;
-
-  constructor(database: NodeSqlite) {
-    this.#database = database;
-  }
-
-  get isOpen(): boolean {
-    return this.#database.isOpen;
-  }
-
-  get inTransaction(): boolean {
-    return this.#database.isTransaction;
-  }
-
-  exec(sql: string): void {
-    named(() => this.#database.exec(sql));
-  }
-
-  prepare(sql: string): SqliteEngineStatement {
-    const statement = named(() => this.#database.prepare(sql)) as NodeStatement;
-    statement.setReadBigInts(true);
-    if (!statement.setReturnArrays) throw tooOld();
-    statement.setReturnArrays(true);
-    return {
-      isReader: statement.columns().length > 0,
-      columns: () => statement.columns().map(({ name }) => name),
-      all: (values) => named(() => statement.all(...(values as never[]))) as unknown[][],
-      run: (values) => named(() => statement.run(...(values as never[]))),
-    };
-  }
-
-  close(): void {
-    if (this.#database.isOpen) this.#database.close();
-  }
+/**
+ * A `DatabaseSync` of `node:sqlite`, as a pool uses it.
+ *
+ * @param database - the open database
+ * @returns the engine, for `sqlitePoolOver()`
+ *
+ * @example
+ * ```ts
+ * import { type NodeSqlite, nodeSqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
+ *
+ * const poolOver = (database: NodeSqlite) => sqlitePoolOver(nodeSqliteEngine(database), {});
+ * ```
+ */
+export function nodeSqliteEngine(database: NodeSqlite): SqliteEngine {
+  return {
+    get isOpen() {
+      return database.isOpen;
+    },
+    get inTransaction() {
+      return database.isTransaction;
+    },
+    exec: (sql) => named(() => database.exec(sql)),
+    prepare: (sql) => {
+      const statement = named(() => database.prepare(sql)) as NodeStatement;
+      statement.setReadBigInts(true);
+      if (!statement.setReturnArrays) throw tooOld();
+      statement.setReturnArrays(true);
+      return {
+        isReader: statement.columns().length > 0,
+        columns: () => statement.columns().map(({ name }) => name),
+        all: (values) => named(() => statement.all(...(values as never[]))) as unknown[][],
+        run: (values) => named(() => statement.run(...(values as never[]))),
+      };
+    },
+    close: () => {
+      if (database.isOpen) database.close();
+    },
+  };
 }
 
 /** How SQLite begins its messages, for the stand-in, which gives no number where a statement that has rows fails. */
