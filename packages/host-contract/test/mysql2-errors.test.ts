@@ -360,6 +360,21 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
     expect(await stored()).toEqual([500, 501]);
   });
 
+  test('a server without room for another connection is named as PostgreSQL names it', async () => {
+    const user = database.name;
+    await database.admin(`CREATE USER ${user} WITH MAX_USER_CONNECTIONS 1`);
+    onTestFinished(() => void database.admin(`DROP USER ${user}`));
+    await database.admin(`GRANT ALL ON ${database.name}.* TO ${user}`);
+    const address = new URL(database.url());
+    address.username = user;
+    const two = fromMysql2Pool(createPool({ uri: address.href }), { max: 2 });
+    onTestFinished(() => two.close());
+    const first = await two.getConnection();
+    const noRoom = { code: 'AMBIT_TX_ACQUIRE_FAILED', sqlState: '53300', status: 503, cause: { errno: 1226 } };
+    await expect(two.getConnection()).rejects.toMatchObject(noRoom);
+    first.release();
+  });
+
   describe('with another mysql2 pool', () => {
     const open = (options: PoolOptions = {}): Pool => {
       const other = createPool({ uri: database.url().replace(/^mariadb:/, 'mysql:'), connectionLimit: 2, ...options });

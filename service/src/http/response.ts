@@ -36,7 +36,10 @@ export function textResponse(status: number, type: string, body: string): HttpRe
 export type ErrorResponse = HttpResponse<ErrorBody>;
 
 const RETRY = { 'retry-after': '1' };
-const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL']);
+/** Refused at once, on purpose: the host has its maximum of requests in progress, or the pool of waiting callers, or the service shuts down. */
+const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL', 'AMBIT_TX_POOL_CLOSED']);
+/** The server has too many connections. */
+const NO_ROOM = '53300';
 const TRY_AGAIN = 'Service Unavailable: try again in a moment';
 
 /** Our own messages for what the frameworks refuse, so that both hosts send the same. */
@@ -98,11 +101,17 @@ export function respondToFailure(
   const record = { msg: 'request failed', requestId, ...traceIds, status: sent.status, err };
   // A client that disconnects is no failure. For pipelined requests only the socket knows that it did.
   if ((res.destroyed || res.req.socket.destroyed) && isAfterDisconnect(err)) logger.debug(record);
+  else if (isBusy(err)) logger.warn(record);
   else logger.error(record);
   return sent;
 }
 
-/** Refused at once, on purpose: the host has its maximum of requests in progress, or the pool of waiting callers. */
+/** Every connection of the pool, or of the server, was in use: whoever sets the sizes has to know, and nothing is broken. */
+function isBusy(error: unknown): boolean {
+  const { code } = Object(error) as { code?: unknown };
+  return code === 'AMBIT_TX_ACQUIRE_TIMEOUT' || (code === 'AMBIT_TX_ACQUIRE_FAILED' && sqlStateOf(error) === NO_ROOM);
+}
+
 function isOverload(error: unknown): boolean {
   return OVERLOAD.has((Object(error) as { code?: unknown }).code);
 }

@@ -9,7 +9,7 @@ import {
   systemClock,
 } from '@ambit/transaction/extension';
 import { Idle, type Mysql2Pool } from './connections.js';
-import { isFatal, MYSQL_LANGUAGE } from './language.js';
+import { isFatal, MYSQL_LANGUAGE, noConnection } from './language.js';
 import { Mysql2Wire } from './wire.js';
 
 export type { Mysql2Connection, Mysql2Pool } from './connections.js';
@@ -59,6 +59,7 @@ export function fromMysql2Pool(
     language: MYSQL_LANGUAGE,
     max,
     connect: () => Mysql2Wire.checkOut(shared),
+    noConnection,
     close: (ms: number) => closeWithin(pool, ms, clock),
   };
   return poolOver(driver, options);

@@ -41,6 +41,7 @@ const SQLSTATES: Readonly<Record<number, string>> = {
   1020: '40001',
   1040: '53300',
   1203: '53300',
+  1226: '53300',
   1317: '57014',
   1969: '57014',
   3024: '57014',
@@ -139,6 +140,20 @@ function outcomeUnknown(cause: unknown): TransactionError {
 
 function takesNoWrites(what: string, cause: unknown): TransactionError {
   return new TransactionError('AMBIT_TX_READ_ONLY', what, { cause, sqlState: '25006' });
+}
+
+const NO_ROOM = '53300';
+
+/** The server has too many connections, as it says in numbers of its own; or there was none in time. */
+export function noConnection(refusal?: { readonly cause: unknown }): TransactionError {
+  if (!refusal) return new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', 'The driver gave no connection in time');
+  const { cause } = refusal;
+  const { errno = 0 } = Object(cause) as { errno?: number };
+  if (SQLSTATES[errno] !== NO_ROOM) {
+    return new TransactionError('AMBIT_TX_ACQUIRE_FAILED', 'The driver gave no connection', { cause });
+  }
+  const what = 'The server has no room for another connection';
+  return new TransactionError('AMBIT_TX_ACQUIRE_FAILED', what, { cause, sqlState: NO_ROOM });
 }
 
 /** MySQL and MariaDB. */

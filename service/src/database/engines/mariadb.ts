@@ -86,6 +86,7 @@ const ADVICE: Readonly<Record<number, string>> = {
   1142: RIGHTS,
   1143: RIGHTS,
   [UNKNOWN_SETTING]: NEWER,
+  1226: 'Let max_user_connections, and other limits of the user, be more than DATABASE_POOL_SIZE of all instances together needs',
   1203: 'Let max_user_connections be more than DATABASE_POOL_SIZE of all instances together',
   1227: RIGHTS,
   1273: NEWER,
