@@ -13,6 +13,9 @@ import express from 'express';
 import { launchChromium } from '@ambit/host-contract/chromium';
 import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
+// Without a token the inspector is for development only.
+process.env['NODE_ENV'] = 'development';
+
 const { values: options } = parseArgs({
   options: {
     rate: { type: 'string', default: '200' },

@@ -10,6 +10,9 @@ import express from 'express';
 import { launchChromium } from '@ambit/host-contract/chromium';
 import { createExpressApp } from '../service/dist/hosts/express/app.js';
 
+// Without a token the inspector is for development only.
+process.env['NODE_ENV'] = 'development';
+
 const VIEW = { width: 1360, height: 800 };
 const LARGEST = 230_000;
 const SCOPES = {

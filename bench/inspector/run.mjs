@@ -56,7 +56,9 @@ if (options.write) write('inspector', text);
 function start(contestant, work, way) {
   progress(`${works[work].title}, ${contestant}: ${way}`);
   const file = new URL(`../service/contestants/${contestant}.mjs`, import.meta.url);
-  return startServiceOn('sqlite', file, work, { env: { INSPECTOR: WAYS[way] } });
+  return startServiceOn('sqlite', file, work, {
+    env: { INSPECTOR: WAYS[way], INSPECTOR_TOKEN: 'a token of 16 characters' },
+  });
 }
 
 function cpuOf(measures) {

@@ -15,6 +15,9 @@ import { inspectorMiddleware } from '@ambit/inspector/express';
 import express from 'express';
 import { table } from '../shared/table.mjs';
 
+// Without a token the inspector is for development only.
+process.env['NODE_ENV'] = 'development';
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

@@ -10,6 +10,9 @@ import express from 'express';
 import { fastify } from 'fastify';
 import { setTimeout as pause } from 'node:timers/promises';
 
+// Without a token the inspector is for development only.
+process.env['NODE_ENV'] = 'development';
+
 const SLOW_MS = 1050;
 
 const pool = createSqlitePool({ path: ':memory:' });

@@ -73,6 +73,7 @@ const TYPES = /^(?:text\/(?:css|html|javascript|plain|event-stream)|application\
 
 /** The page on an Express application, open to this machine. */
 export async function open(): Promise<Target> {
+  process.env['NODE_ENV'] ??= 'test';
   const container = new Container({ tags: ['application'] });
   const app = express();
   app.use(inspectorMiddleware({ container, scopes: { tags: ['request'] }, enabled: true }));

@@ -19,6 +19,8 @@ const UNREADY_STATES: Readonly<Record<string, Readiness>> = {
 };
 /** What the operator may do, where the error does not say it. */
 const ADVICE: Readonly<Partial<Record<Readiness, string>>> = {
+  [NO_RESPONSE]:
+    'Check that the server of DATABASE_URL runs and can be reached; without DATABASE_URL, look at the disk of DATA_DIR',
   [READ_ONLY]: 'Let DATABASE_URL lead to the primary, or let the service write to its file and to the folder',
   [DISK_FULL]: 'Make space on the disk: the service notices it by itself',
   [STORAGE_FAILS]:

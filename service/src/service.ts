@@ -2,7 +2,7 @@ import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, sandboxesOf, SCOPES } from './app-container.js';
-import type { Config } from './config/config.js';
+import { type Config, placeOf } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/logger.js';
 import { acceptWaitingClients, listenError } from './http/server.js';
@@ -89,7 +89,8 @@ export async function startService(
     health.started();
     const page = inspect ? { inspector: `${url}/inspector` } : {};
     if (sandboxes) logger.warn({ msg: 'SANDBOX=1: this service is for tests, and clients may open sandboxes' });
-    logger.info({ msg: 'listening', url, host: config.hostVariant, database: config.database.kind, ...page });
+    const storage = { database: config.database.kind, place: placeOf(config.database) };
+    logger.info({ msg: 'listening', url, host: config.hostVariant, ...storage, ...page });
     return {
       url,
       container,

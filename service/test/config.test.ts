@@ -57,9 +57,12 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ OTEL_SERVICE_NAME: '' }, { serviceName: 'ambit-service' }],
   [{ METRICS: '1' }, { metrics: true, traces: false, inspector: undefined }],
   [{ TRACES: '1' }, { metrics: false, traces: true }],
-  [{ INSPECTOR: '1' }, { inspector: { token: undefined, always: false, lines: false } }],
-  [{ INSPECTOR: 'always' }, { inspector: { token: undefined, always: true, lines: false } }],
-  [{ INSPECTOR: '1', INSPECTOR_LINES: '1' }, { inspector: { token: undefined, always: false, lines: true } }],
+  [{ INSPECTOR: '1', NODE_ENV: 'development' }, { inspector: { token: undefined, always: false, lines: false } }],
+  [{ INSPECTOR: 'always', NODE_ENV: 'test' }, { inspector: { token: undefined, always: true, lines: false } }],
+  [
+    { INSPECTOR: '1', INSPECTOR_LINES: '1', NODE_ENV: 'development' },
+    { inspector: { token: undefined, always: false, lines: true } },
+  ],
   [
     { INSPECTOR: '1', INSPECTOR_TOKEN: ' 16 characters in ' },
     { inspector: { token: '16 characters in', always: false, lines: false } },
@@ -148,6 +151,40 @@ describe('the configuration', () => {
     expect(messageOf({ SANDBOX: '1', NODE_ENV: 'production' })).toBe(
       'The configuration is wrong:\n  - SANDBOX is for tests and must not be 1 where NODE_ENV is production',
     );
+  });
+
+  test.each([undefined, 'production', 'staging'])(
+    'refuses an inspector without a token where NODE_ENV is %s',
+    (mode) => {
+      const env = { INSPECTOR: '1', ...(mode && { NODE_ENV: mode }) };
+      expect(messageOf(env)).toBe(
+        'The configuration is wrong:\n  - INSPECTOR needs INSPECTOR_TOKEN, or NODE_ENV=development on a machine that serves nobody else',
+      );
+      expect(readConfig({ ...env, INSPECTOR_TOKEN: '16 characters in' }).inspector?.token).toBe('16 characters in');
+    },
+  );
+
+  test.each([
+    ['DATBASE_URL', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['DATABSAE_URL', 'DATABASE_URL'],
+    ['DATABASEURL', 'DATABASE_URL'],
+    ['database_url', 'DATABASE_URL'],
+    ['DATABASE_REED_URL', 'DATABASE_READ_URL'],
+    ['DATA_DRI', 'DATA_DIR'],
+    ['INSPECTOR_TOKN', 'INSPECTOR_TOKEN'],
+    ['EVENT_URL', 'EVENTS_URL'],
+    ['TRANSACTION_CHECKS', 'TRANSACTION_CHECK'],
+    ['METRIC', 'METRICS'],
+  ])('refuses %s, which is almost %s, without repeating its value', (name, meant) => {
+    expect(messageOf({ [name]: 'postgres://ada:s3cret@db/shop' })).toBe(
+      `The configuration is wrong:\n  - ${name} is not known: rename it to ${meant}, or set ${meant} as well`,
+    );
+  });
+
+  test('accepts variables of other programs, and one that is almost known where the known one is set, too', () => {
+    const foreign = { POST: '1', HOSTS: 'a', DATABASE_PORT: 'tcp://10.0.0.1', OTEL_SERVICE_VERSION: '1', PGHOST: 'db' };
+    expect(readConfig({ ...foreign, TRACE: '1', TRACES: '0' })).toEqual(readConfig({}));
   });
 
   test('refuses replicas of an embedded database', () => {

@@ -302,7 +302,15 @@ describe.skipIf(chromiumUnwanted).each(HOST_VARIANTS)(
   (HOST_VARIANT) => {
     const TOKEN = 'a token of the tests';
     const start = async (env: Record<string, string>): Promise<Service> => {
-      const all = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', INSPECTOR: '1', ...env };
+      const all = {
+        HOST_VARIANT,
+        PORT: '0',
+        DATA_DIR: ':memory:',
+        LOG_LEVEL: 'silent',
+        INSPECTOR: '1',
+        NODE_ENV: 'development',
+        ...env,
+      };
       const service = await startService(readConfig(all));
       onTestFinished(() => service.stop());
       return service;

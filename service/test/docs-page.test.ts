@@ -130,7 +130,14 @@ describe('the page', () => {
   });
 
   test.each(HOST_VARIANTS)('of %s links the inspector where it is on, and that links back', async (variant) => {
-    const env = { ...IN_MEMORY, PORT: '0', HOST_VARIANT: variant, INSPECTOR: '1', LOG_LEVEL: 'silent' };
+    const env = {
+      ...IN_MEMORY,
+      PORT: '0',
+      HOST_VARIANT: variant,
+      INSPECTOR: '1',
+      NODE_ENV: 'development',
+      LOG_LEVEL: 'silent',
+    };
     const service = await startService(readConfig(env));
     onTestFinished(() => service.stop());
     const [docs, inspector] = await Promise.all(

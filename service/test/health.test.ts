@@ -75,7 +75,12 @@ onEveryStage((stage) => {
     await stage.app.quiet();
     const seen = stage.app.log.records.filter(({ level }) => level !== 20);
     expect(seen).toMatchObject([
-      { level: 50, msg: 'not ready: no response from the database', err: { code: 'AMBIT_TX_CONNECTION_LOST' } },
+      {
+        level: 50,
+        msg: 'not ready: no response from the database',
+        fix: expect.stringContaining('DATABASE_URL'),
+        err: { code: 'AMBIT_TX_CONNECTION_LOST' },
+      },
       { level: 30, msg: 'ready again' },
     ]);
   });

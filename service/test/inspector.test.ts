@@ -3,7 +3,7 @@ import { readConfig, startService } from '../src/index.js';
 import { LogOutput } from '../src/logging/logger.js';
 import { request } from './support/http.js';
 
-const QUIET = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'info', INSPECTOR: 'always' };
+const QUIET = { PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'info', INSPECTOR: 'always', NODE_ENV: 'development' };
 
 /** What the test reads of a recorded request. */
 interface Recorded {

@@ -58,7 +58,12 @@ describe('the service', () => {
   });
 
   test.each(HOST_VARIANTS)('with INSPECTOR=1 logs the URL of the inspector, with %s', async (HOST_VARIANT) => {
-    await using service = new ServiceProcess({ HOST_VARIANT, DATA_DIR: ':memory:', INSPECTOR: '1' });
+    await using service = new ServiceProcess({
+      HOST_VARIANT,
+      DATA_DIR: ':memory:',
+      INSPECTOR: '1',
+      NODE_ENV: 'development',
+    });
     const { url, inspector } = await service.says('listening');
     expect(inspector).toBe(`${String(url)}/inspector`);
     expect((await fetch(String(inspector))).status).toBe(200);

@@ -45,6 +45,7 @@ describe.each(KINDS)('on %s', (_name, kind) => {
         url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
         host: variant,
         database: kind.dialect,
+        place: expect.stringMatching(/^(?:PostgreSQL|MariaDB|SQLite) .*DATABASE_URL/),
       });
       const idle = await service.client();
       expect((await idle.request({ path: '/health/ready' })).status).toBe(200);

@@ -56,7 +56,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
   });
 
   test('with INSPECTOR=1 the inspector is at /inspector, and opens no request scope', async () => {
-    const service = await start({ INSPECTOR: '1', METRICS: '1' });
+    const service = await start({ INSPECTOR: '1', NODE_ENV: 'development', METRICS: '1' });
 
     expect((await fetch(`${service.url}/inspector/`)).status).toBe(200);
 
@@ -73,7 +73,7 @@ describe.each(['express', 'fastify'] as const)('on %s', (variant) => {
 
   test('with INSPECTOR_TOKEN only a client that sends it sees the page', async () => {
     const token = 'correct horse battery';
-    const service = await start({ INSPECTOR: '1', INSPECTOR_TOKEN: token });
+    const service = await start({ INSPECTOR: '1', NODE_ENV: 'development', INSPECTOR_TOKEN: token });
 
     const see = async (headers: Record<string, string>): Promise<number> =>
       (await fetch(`${service.url}/inspector/graph`, { headers })).status;

@@ -71,13 +71,15 @@ describe.skipIf(!hasScript)('on a terminal', () => {
   describe.each(HOST_VARIANTS)('the service on %s', (HOST_VARIANT) => {
     test('says where it is, which database it has and how to stop, then a line for each request', async () => {
       const DATA_DIR = join(folder, HOST_VARIANT);
-      const terminal = new OnTerminal(MAIN, { HOST_VARIANT, DATA_DIR, INSPECTOR: 'always' });
+      const terminal = new OnTerminal(MAIN, { HOST_VARIANT, DATA_DIR, INSPECTOR: 'always', NODE_ENV: 'development' });
       const [, url = ''] = await terminal.shows(/API +(http:\/\/127\.0\.0\.1:\d+)\/api\/users\n/);
       await terminal.shows(/Stop +Ctrl\+C\n/);
       expect(terminal.text).toContain(`The service is ready, on ${HOST_VARIANT}`);
       expect(terminal.text).toMatch(new RegExp(`Reference +${url}/docs\n`));
       expect(terminal.text).toMatch(new RegExp(`Inspector +${url}/inspector\n`));
-      expect(terminal.text).toMatch(new RegExp(`Database +SQLite, ${DATA_DIR}/ambit\\.db\n`));
+      expect(terminal.text).toMatch(
+        new RegExp(`Database +SQLite in ${DATA_DIR}/ambit\\.db \\(DATA_DIR; DATABASE_URL is not set\\)\n`),
+      );
       expect(terminal.hasColors).toBe(true);
 
       await fetch(`${url}/api/users`);
@@ -200,7 +202,9 @@ describe('without a terminal', () => {
 
   test('the servers of the database are named, the password is not', () => {
     const text = textOf({ level: 30, time, msg: 'listening', url: 'http://0.0.0.0:3000', host: 'fastify' });
-    expect(text).toContain('  Database   PostgreSQL, db1:5432,db2:5433/shop, replicas r1/shop\n');
+    expect(text).toContain(
+      '  Database   PostgreSQL at db1:5432,db2:5433/shop (DATABASE_URL), replicas r1/shop (DATABASE_READ_URL)\n',
+    );
     expect(text).toContain('  Reference  http://localhost:3000/docs\n');
     expect(text).not.toContain('s3cret');
   });
@@ -220,14 +224,14 @@ describe('without a terminal', () => {
     expect((await service.exit).code).toBe(0);
   });
 
-  test('the log has lines of JSON only, those of a start and a stop as they always were', async () => {
+  test('the log has lines of JSON only, those of a start and a stop as a program reads them', async () => {
     const service = new ServiceProcess({ DATA_DIR: ':memory:' });
     const url = await service.url();
     service.kill('SIGTERM');
     const { output } = await service.exit;
     const at = `"time":"${time}"`;
     expect(output.replaceAll(/"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/g, at)).toBe(
-      `{"level":30,${at},"msg":"listening","url":"${url}","host":"fastify","database":"sqlite"}\n` +
+      `{"level":30,${at},"msg":"listening","url":"${url}","host":"fastify","database":"sqlite","place":"SQLite in memory, lost at exit (DATA_DIR; DATABASE_URL is not set)"}\n` +
         `{"level":30,${at},"msg":"stopping","signal":"SIGTERM"}\n` +
         `{"level":30,${at},"msg":"stopped"}\n`,
     );

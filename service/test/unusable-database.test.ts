@@ -222,7 +222,8 @@ describe('the service', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as object);
     const why = `connect ECONNREFUSED 127.0.0.1:${port}`;
-    const retry = { level: 40, time: expect.any(String), msg: 'the database cannot be used yet', why };
+    const place = `PostgreSQL at 127.0.0.1:${port}/shop (DATABASE_URL)`;
+    const retry = { level: 40, time: expect.any(String), msg: 'the database cannot be used yet', why, place };
     const advice = 'Check that it runs, and the host and the port in DATABASE_URL.';
     expect([code, lines]).toEqual([
       1,

@@ -86,31 +86,43 @@ function same(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
+export interface AccessOptions {
+  readonly token: string | undefined;
+  /** Whether clients on this machine need no token. */
+  readonly isDevelopment: boolean;
+  readonly path: string;
+}
+
 /** After too many wrong tokens, the seconds until they count from zero again. */
 export type Access = 'granted' | 'refused' | 'token required' | { readonly retryAfter: number };
 
 const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
-/** Behind a proxy every client has a loopback address. So these headers only ever deny access, and never grant it. */
+/**
+ * Behind a proxy every client has a loopback address, and nginx and HAProxy send none of these headers unless they are told to. So without a
+ * token the page is for development only, where these headers may still deny access, and never grant it.
+ */
 const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connecting|real)-?ip)$/;
 
-/** Who may open the page: clients on this machine, or clients that send the token. */
+/** Who may open the page: clients that send the token, or, without one, clients on a machine for development. */
 export class AccessControl {
   readonly #token: string | undefined;
+  readonly #isDevelopment: boolean;
   readonly #path: string;
   readonly #sessions: Sessions;
   readonly #wrong = new WrongTokens();
 
-  constructor(token: string | undefined, path: string) {
+  constructor({ token, isDevelopment, path }: AccessOptions) {
     this.#token = token;
+    this.#isDevelopment = isDevelopment;
     this.#path = path;
     this.#sessions = new Sessions(token ?? '');
   }
 
   access(request: IncomingMessage): Access {
     if (isFromAnotherSite(request)) return 'refused';
-    if (this.#token === undefined) return isLocal(request) ? 'granted' : 'refused';
+    if (this.#token === undefined) return this.#isDevelopment && isLocal(request) ? 'granted' : 'refused';
     if (this.endOf(request) !== undefined) return 'granted';
     const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
     return bearer === undefined ? 'token required' : this.try(request, bearer);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { AccessControl } from './access.js';
+import { AccessControl, type AccessOptions } from './access.js';
 import type { Drawing } from './graph-view.js';
 import type { Mcp } from './mcp.js';
 import type { RequestDetails } from './wire.js';
@@ -55,9 +55,7 @@ function withLinks(page: string, links: Readonly<Record<string, string>>): strin
   return page.replace('<!-- links -->', () => nav);
 }
 
-export interface HandlerParts {
-  readonly path: string;
-  readonly token: string | undefined;
+export interface HandlerParts extends AccessOptions {
   readonly links: Readonly<Record<string, string>>;
   readonly pages: OpenPages;
   readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
@@ -78,7 +76,7 @@ const HEADERS = {
 };
 
 const REFUSED =
-  'The inspector responds to clients on this machine only: open it as localhost, without a proxy in between. To open it from elsewhere, set the option `token`.';
+  'Without a token the inspector responds only where NODE_ENV is development, to clients on this machine: open it as localhost, without a proxy in between. For all else, set the option `token`.';
 /** Without the message of the error: it may come from a predicate of the application, and contain values. */
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
 const TOKEN_REQUIRED = 'Send the token: Authorization: Bearer <token>';
@@ -89,7 +87,7 @@ const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const control = new AccessControl(parts.token, parts.path);
+  const control = new AccessControl(parts);
   const assets = new Assets();
   const file = async (
     request: IncomingMessage,

@@ -64,7 +64,7 @@ export class Inspector {
    */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);
-    const { container, path, token, enabled, always, requestIdHeader } = settings;
+    const { container, path, token, isDevelopment, enabled, always, requestIdHeader } = settings;
     this.enabled = enabled;
     this.#path = path;
     this.#requestIdHeader = requestIdHeader;
@@ -104,6 +104,7 @@ export class Inspector {
     this.handle = createHandler({
       path,
       token,
+      isDevelopment,
       links: settings.links,
       pages: this.#pages,
       drawing,

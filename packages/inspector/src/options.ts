@@ -14,7 +14,10 @@ export interface InspectorOptions {
   readonly enabled?: boolean;
   /** Where the page is. Default `/inspector`. */
   readonly path?: string;
-  /** With a token, clients from any address may open the page; without, only clients on this machine. At least 16 characters. */
+  /**
+   * With a token, clients from any address may open the page. Without, only clients on this machine may, and only where `NODE_ENV` is
+   * `development` or `test`. At least 16 characters.
+   */
   readonly token?: string;
   /** Pages of the application that the page links, by the text of the link. Default: none. */
   readonly links?: Readonly<Record<string, string>>;
@@ -46,6 +49,8 @@ export interface Settings extends Required<Omit<InspectorOptions, 'requestIdHead
   readonly scopes: readonly ScopeDeclaration[];
   readonly token: string | undefined;
   readonly requestIdHeader: string | undefined;
+  /** Whether clients on this machine need no token. */
+  readonly isDevelopment: boolean;
 }
 
 const SHORTEST_TOKEN = 16;
@@ -54,7 +59,9 @@ export function settingsOf(options: InspectorOptions): Settings {
   const { container, scopes = [], token, path = '/inspector', links = {}, limitMs = 10_000 } = options;
   const { samplesPerSecond = 50, keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
   const { always = false, lines = false, requestIdHeader } = options;
-  const { enabled = process.env['NODE_ENV'] !== 'production' } = options;
+  const { NODE_ENV = '' } = process.env;
+  const { enabled = NODE_ENV !== 'production' } = options;
+  const isDevelopment = NODE_ENV === 'development' || NODE_ENV === 'test';
   if (!(container instanceof Container)) {
     throw invalid('inspector({ container }) needs the application container, a Container of @ambit/container');
   }
@@ -63,7 +70,12 @@ export function settingsOf(options: InspectorOptions): Settings {
   }
   if (token !== undefined && token.length < SHORTEST_TOKEN) {
     throw invalid(
-      `token must have at least ${SHORTEST_TOKEN} characters, or it can be guessed; leave it out to serve this machine only`,
+      `token must have at least ${SHORTEST_TOKEN} characters, or it can be guessed; in development, leave it out to serve this machine only`,
+    );
+  }
+  if (options.enabled && token === undefined && !isDevelopment) {
+    throw invalid(
+      'enabled: true needs a token, unless NODE_ENV is development or test: behind a proxy on this machine, every client looks like one of this machine',
     );
   }
   for (const [name, value] of Object.entries({ limitMs, slowMs, samplesPerSecond, keep, keepTrouble })) {
@@ -76,5 +88,6 @@ export function settingsOf(options: InspectorOptions): Settings {
   }
   const list = 'tags' in scopes ? [scopes] : scopes;
   const limits = { limitMs, slowMs, samplesPerSecond, keep, keepTrouble };
-  return { container, scopes: list, token, path, links, enabled, always, lines, requestIdHeader, ...limits };
+  const access = { token, isDevelopment };
+  return { container, scopes: list, ...access, path, links, enabled, always, lines, requestIdHeader, ...limits };
 }

@@ -13,7 +13,7 @@ const incoming = (from: string, headers: Record<string, string>): IncomingMessag
   ({ socket: { remoteAddress: from }, headers: { host: 'localhost:3000', ...headers }, method: 'GET' }) as never;
 
 describe('without a token', () => {
-  const control = new AccessControl(undefined, '/inspector');
+  const control = new AccessControl({ token: undefined, isDevelopment: true, path: '/inspector' });
 
   it.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])('grants access to this machine: %s', (from) => {
     expect(control.access(incoming(from, {}))).toBe('granted');
@@ -73,7 +73,7 @@ describe('without a token', () => {
 
 describe('wrong tokens', () => {
   const outcomesOf = (addresses: readonly string[]): (string | number)[] => {
-    const control = new AccessControl(TOKEN, '/inspector');
+    const control = new AccessControl({ token: TOKEN, isDevelopment: false, path: '/inspector' });
     return addresses.map((from) => {
       const access = control.access(incoming(from, { authorization: 'Bearer wrong' }));
       return typeof access === 'object' ? 429 : access;

@@ -180,10 +180,27 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect((await fetch(`${app.url}/inspector/`)).status).toBe(404);
   });
 
-  it('can be enabled in production', async () => {
+  it('can be enabled in production, with a token', async () => {
     vi.stubEnv('NODE_ENV', 'production');
-    await start({ enabled: true, path: '/behind/the-scenes' });
+    const token = 'a token that is long enough';
+    await start({ enabled: true, path: '/behind/the-scenes', token });
     vi.unstubAllEnvs();
-    expect((await fetch(`${app.url}/behind/the-scenes/`)).status).toBe(200);
+    const status = async (headers: Record<string, string> = {}): Promise<number> =>
+      (await fetch(`${app.url}/behind/the-scenes/`, { headers })).status;
+    expect([await status(), await status({ authorization: `Bearer ${token}` })]).toEqual([401, 200]);
+  });
+
+  // As nginx sends it with `proxy_pass http://127.0.0.1:3000;` alone, and HAProxy without `option forwardfor`.
+  it.each([undefined, '', 'staging'])('shows nothing without a token where NODE_ENV is %j', async (mode) => {
+    vi.stubEnv('NODE_ENV', mode);
+    await start();
+    vi.unstubAllEnvs();
+    for (const path of ['/', '/graph', '/events', '/state', '/requests/1', '/assets/main.js']) {
+      const response = await fetch(`${app.url}/inspector${path}`);
+      expect([path, response.status]).toEqual([path, 403]);
+      expect(await response.text()).toContain('set the option `token`');
+    }
+    const tools = await fetch(`${app.url}/inspector/mcp`, { method: 'POST', body: '{}' });
+    expect(tools.status).toBe(403);
   });
 });

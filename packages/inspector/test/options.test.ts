@@ -1,5 +1,5 @@
 import { ContainerError } from '@ambit/container';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Inspector, type InspectorOptions } from '../src/index.js';
 import { createApp } from './support/app.js';
 
@@ -21,5 +21,15 @@ describe('the options', () => {
     expect(make).toThrow(ContainerError);
     expect(make).toThrow(reason);
     expect(make).toThrow(/ \[AMBIT_OPTION, see docs\/errors\.md#ambit_option\]$/);
+  });
+
+  it.each([undefined, 'production', 'staging'])('refuse `enabled` without a token where NODE_ENV is %s', (mode) => {
+    vi.stubEnv('NODE_ENV', mode);
+    try {
+      expect(() => new Inspector({ container, enabled: true })).toThrow('enabled: true needs a token');
+      expect(new Inspector({ container, enabled: true, token: 'a token that is long enough' }).enabled).toBe(true);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 });

@@ -6,7 +6,7 @@ import { application, proveHost, storeOrder } from './hosts.mjs';
 
 const container = await application();
 const app = express();
-app.use(inspectorMiddleware({ container, enabled: true }));
+app.use(inspectorMiddleware({ container, enabled: true, token: 'a token of 16 characters' }));
 app.use(containerMiddleware(container));
 const store = async (req, res) => {
   await storeOrder(requireTransactionScope(req), req.params.id);

@@ -5,7 +5,7 @@ import { application, proveHost, storeOrder } from './hosts.mjs';
 
 const container = await application();
 const server = fastify();
-await server.register(inspectorPlugin, { container, enabled: true });
+await server.register(inspectorPlugin, { container, enabled: true, token: 'a token of 16 characters' });
 await server.register(containerPlugin, { container });
 await server.register(transactionPlugin);
 server.post('/orders/:id', { config: { transaction: true } }, async (request, reply) => {

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
 import { keyOf } from '../events/sender.js';
 import { ExplainedError } from '../problem.js';
-import { type MariadbServer, readDatabaseUrl, readReadUrl } from './database-url.js';
+import { type MariadbServer, readDatabaseUrl, readReadUrl, serversOf } from './database-url.js';
+import { misspeltVariables } from './misspelt.js';
 
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -110,6 +112,22 @@ export function replicatedDatabase({ database }: Pick<Config, 'database'>): Repl
   return replicas && { ...database, replicas };
 }
 
+/** Where the data is, and which variable says so; never the password. */
+export function placeOf(database: DatabaseConfig): string {
+  if (database.kind === 'sqlite') {
+    const { folder } = database;
+    const place = folder === ':memory:' ? 'in memory, lost at exit' : `in ${join(resolve(folder), 'ambit.db')}`;
+    return `SQLite ${place} (DATA_DIR; DATABASE_URL is not set)`;
+  }
+  if (database.kind === 'mariadb') {
+    const { host, port, database: name } = database.server;
+    return `MariaDB at ${host.includes(':') ? `[${host}]` : host}:${port}/${name} (DATABASE_URL)`;
+  }
+  const replicas = database.replicas?.urls.map(serversOf).join(', ');
+  const place = `PostgreSQL at ${serversOf(database.url)} (DATABASE_URL)`;
+  return replicas === undefined ? place : `${place}, replicas ${replicas} (DATABASE_READ_URL)`;
+}
+
 /** Registered as `IConfigService`: `config.get('port')` is a number. */
 export interface IConfigService {
   get<K extends keyof Config>(name: K): Config[K];
@@ -128,9 +146,9 @@ export class ConfigService implements IConfigService {
 }
 
 /** Where events are posted, and the key that signs them. The messages never repeat a value, because both may be secret. */
-function readEvents(env: Readonly<Record<string, string | undefined>>, problems: string[]): EventsConfig | undefined {
-  const address = env['EVENTS_URL']?.trim() ?? '';
-  const secret = env['EVENTS_SECRET']?.trim() ?? '';
+function readEvents(given: (name: string) => string, problems: string[]): EventsConfig | undefined {
+  const address = given('EVENTS_URL').trim();
+  const secret = given('EVENTS_SECRET').trim();
   const key = keyOf(secret);
   if (secret !== '' && key === undefined) {
     problems.push(
@@ -160,10 +178,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Throws a ConfigError that lists all problems. An empty value means the default, like an absent one. */
 export function readConfig(env: Environment): Config {
   const problems: string[] = [];
+  const known = new Set<string>();
 
+  const given = (name: string): string => {
+    known.add(name);
+    return env[name] ?? '';
+  };
   const read = <T>(name: string, fallback: T, parse: (text: string) => T | undefined, wanted: string): T => {
-    const text = env[name]?.trim();
-    if (text === undefined || text === '') return fallback;
+    const text = given(name).trim();
+    if (text === '') return fallback;
     const value = parse(text);
     if (value === undefined) problems.push(`${name} must be ${wanted}, not ${JSON.stringify(text)}`);
     return value ?? fallback;
@@ -173,17 +196,21 @@ export function readConfig(env: Environment): Config {
   const wholeNumber = (name: string, fallback: number, min: number, max: number): number =>
     read(name, fallback, (text) => inRange(text, min, max), `a whole number from ${min} to ${max}`);
 
+  const mode = given('NODE_ENV');
   const onOff = (name: string): boolean => oneOf(name, ['0', '1'], '0') === '1';
   const inspector = (): Config['inspector'] => {
     // The messages never repeat the value, because it is a secret.
-    const given = env['INSPECTOR_TOKEN'] ?? '';
-    const token = given.trim() || undefined;
-    if (token !== undefined && /\p{Cc}/u.test(given))
+    const secret = given('INSPECTOR_TOKEN');
+    const token = secret.trim() || undefined;
+    if (token !== undefined && /\p{Cc}/u.test(secret))
       problems.push('INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end');
     if (token !== undefined && token.length < 16)
       problems.push('INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed');
     const on = oneOf('INSPECTOR', ['0', '1', 'always'], '0');
     const lines = onOff('INSPECTOR_LINES');
+    // Behind a proxy on this machine, which may add no header, every client looks like one of this machine.
+    if (on !== '0' && token === undefined && mode !== 'development' && mode !== 'test')
+      problems.push('INSPECTOR needs INSPECTOR_TOKEN, or NODE_ENV=development on a machine that serves nobody else');
     return on === '0' ? undefined : { token, lines, always: on === 'always' };
   };
 
@@ -194,8 +221,8 @@ export function readConfig(env: Environment): Config {
     const queryTimeoutMs = wholeNumber('QUERY_TIMEOUT_MS', 5000, 1, 600_000);
     const folder = read<string>('DATA_DIR', './data', (text) => text, 'a folder');
     const readFrom = oneOf('DATABASE_READ_FROM', READ_FROM, 'primary');
-    const text = env['DATABASE_URL']?.trim() ?? '';
-    const readText = env['DATABASE_READ_URL']?.trim() ?? '';
+    const text = given('DATABASE_URL').trim();
+    const readText = given('DATABASE_READ_URL').trim();
     const readUrls = readText === '' ? undefined : readReadUrl(readText, problems);
     if (text === '') {
       if (readText !== '')
@@ -233,11 +260,11 @@ export function readConfig(env: Environment): Config {
     metrics: onOff('METRICS'),
     serviceName: read<string>('OTEL_SERVICE_NAME', 'ambit-service', (text) => text, 'a name'),
     traces: onOff('TRACES'),
-    events: readEvents(env, problems),
+    events: readEvents(given, problems),
     inspector: inspector(),
     sandbox: onOff('SANDBOX'),
   };
-  if (config.sandbox && env['NODE_ENV'] === 'production')
+  if (config.sandbox && mode === 'production')
     problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
   if (config.sandbox && config.events)
     problems.push('EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing: set one of them');
@@ -245,6 +272,7 @@ export function readConfig(env: Environment): Config {
     problems.push(
       'DATABASE_READ_URL has no effect with SANDBOX=1, because no replica has what a sandbox stores: set one of them',
     );
+  problems.push(...misspeltVariables(env, known));
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }

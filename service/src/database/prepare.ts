@@ -1,5 +1,5 @@
 import type { DatabasePool, IDatabasePool } from '@ambit/transaction';
-import { type Config, ConfigError } from '../config/config.js';
+import { type Config, ConfigError, placeOf } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
 import { ExplainedError } from '../problem.js';
 import type { IEngine, ISqlDialect, Queryable } from './engine.js';
@@ -11,11 +11,16 @@ import { explained, type OnRetry, reasonOf, whenAvailable } from './unusable.js'
 export async function prepareDatabase(
   pool: IDatabasePool,
   engine: IEngine,
-  { startTimeoutMs }: Pick<Config, 'startTimeoutMs'>,
+  { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
   logger?: Pick<ILogger, 'warn'>,
 ): Promise<void> {
   const onRetry: OnRetry = (error, nextTryInMs) =>
-    logger?.warn({ msg: 'the database cannot be used yet', why: reasonOf(error), nextTryInMs });
+    logger?.warn({
+      msg: 'the database cannot be used yet',
+      why: reasonOf(error),
+      place: placeOf(database),
+      nextTryInMs,
+    });
   const migrationPool = engine.createMigrationPool();
   try {
     await migrate(migrationPool ?? pool, engine, startTimeoutMs, onRetry);

@@ -1,8 +1,6 @@
-import { join, resolve } from 'node:path';
 import type { WriteStream } from 'node:tty';
 import { levels } from 'pino';
-import type { Config, DatabaseConfig } from '../config/config.js';
-import { serversOf } from '../config/database-url.js';
+import { type Config, placeOf } from '../config/config.js';
 import { LogOutput } from './logger.js';
 
 const GREEN = 32;
@@ -75,7 +73,7 @@ class TerminalOutput extends LogOutput {
       ...(inspector === undefined
         ? []
         : [['Inspector', link('/inspector') + (token === undefined ? '' : ', asks for INSPECTOR_TOKEN')]]),
-      ['Database', printable(databaseOf(database))],
+      ['Database', printable(placeOf(database))],
       ['Stop', 'Ctrl+C'],
     ];
     const title = `${this.#paint(GREEN, '●')} ${this.#paint(BOLD, `The service is ready, on ${String(host)}`)}`;
@@ -133,20 +131,6 @@ class TerminalOutput extends LogOutput {
   #paint(code: number, text: string): string {
     return this.#hasColors ? `\u001B[${code}m${text}\u001B[0m` : text;
   }
-}
-
-/** Where the data is; never the password. */
-function databaseOf(database: DatabaseConfig): string {
-  if (database.kind === 'sqlite') {
-    const { folder } = database;
-    return folder === ':memory:' ? 'SQLite in memory, lost at exit' : `SQLite, ${join(resolve(folder), 'ambit.db')}`;
-  }
-  if (database.kind === 'mariadb') {
-    const { host, port, database: name } = database.server;
-    return `MariaDB, ${host.includes(':') ? `[${host}]` : host}:${port}/${name}`;
-  }
-  const replicas = database.replicas?.urls.map(serversOf).join(', ');
-  return `PostgreSQL, ${serversOf(database.url)}${replicas === undefined ? '' : `, replicas ${replicas}`}`;
 }
 
 const timeOf = (time: string): string => new Date(time).toTimeString().slice(0, TIME_WIDTH);

@@ -4,9 +4,9 @@ import { createContainer } from './graph.ts';
 
 const container = createContainer();
 await container.start();
-const { host, port } = container.resolve('config');
+const { host, port, database } = container.resolve('config');
 const server = createApp(container).listen(port, host, (error) => {
   if (error) throw error;
-  console.log(`Listening on http://localhost:${port}`);
+  console.log(`Listening on http://localhost:${port}, with ${database}`);
 });
 disposeOnSignal(server, container, { signals: ['SIGTERM', 'SIGINT'] });

@@ -3,10 +3,10 @@ import { createContainer } from './graph.ts';
 
 const container = createContainer();
 await container.start();
-const { host, port } = container.resolve('config');
+const { host, port, database } = container.resolve('config');
 const app = await createApp(container);
 await app.listen({ port, host });
-console.log(`Listening on http://localhost:${port}`);
+console.log(`Listening on http://localhost:${port}, with ${database}`);
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.once(signal, () => {

@@ -6,9 +6,9 @@ import { createContainer } from './graph.ts';
 
 const container = createContainer();
 await container.start();
-const { host, port } = container.resolve('config');
+const { host, port, database } = container.resolve('config');
 const { fetch } = createApp(container);
 const server = serve({ fetch, port, hostname: host }, () =>
-  console.log(`Listening on http://localhost:${port}`),
+  console.log(`Listening on http://localhost:${port}, with ${database}`),
 ) as Server;
 disposeOnSignal(server, container, { signals: ['SIGTERM', 'SIGINT'] });
