@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
+  followTrailers,
   HttpError,
   type HttpErrorCode,
   RequestTransaction,
@@ -147,6 +148,7 @@ export class FastifyRequestState {
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
     const transaction = new RequestTransaction(scope, prepared);
+    followTrailers(this.reply);
     this.isOfRoute = isOfRoute;
     return WatchedPromise.of(transaction.begun, {
       value: (begun) => {

@@ -57,6 +57,8 @@ function restoreHeaders(res: ServerResponse, headers: Head['headers']): void {
  */
 function clearHead(res: ServerResponse, isRestToCome: boolean): void {
   clearRepresentation(res);
+  // Each call replaces the trailers.
+  res.addTrailers({});
   restoreFraming(res);
   res.statusCode = isRestToCome ? 200 : 500;
   res.statusMessage = '';

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
+  followTrailers,
   HttpError,
   type PreparedTransactionOptions,
   report,
@@ -22,7 +23,7 @@ interface Platform {
   readonly request: ScopedRequest;
   readonly response: ServerResponse;
   /** The reply of Fastify, which has headers of its own. */
-  readonly reply: { removeHeader(name: string): unknown } | undefined;
+  readonly reply: (Parameters<typeof clearRepresentation>[0] & Parameters<typeof followTrailers>[0]) | undefined;
   /** Calls the exception filters of the application, where the router no longer waits for the handler. */
   readonly passOn: (error: unknown) => void;
   /** Reports what no response can carry. */
@@ -67,6 +68,7 @@ export class HeldRoute {
     if (!container) throw new HttpError('AMBIT_NO_SCOPE', '@Transactional() needs AmbitModule.forRoot()');
     const transaction = await beginTransaction(request, response, container, prepared, host);
     request.transactionScope = transaction.scope;
+    if (platform.reply) followTrailers(platform.reply);
     return new HeldRoute(platform, transaction);
   }
 

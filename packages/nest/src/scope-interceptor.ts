@@ -14,6 +14,8 @@ import { beginsFor, type Prepare, prepareHandler, transactionalOptionsOf } from 
 /** What is used of a reply of Fastify. */
 interface FastifyReply {
   removeHeader(name: string): unknown;
+  trailer(name: string, make: never): unknown;
+  removeTrailer(name: string): unknown;
   send(payload: unknown): void;
 }
 

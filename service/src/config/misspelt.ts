@@ -1,5 +1,6 @@
 /** Shorter names are too close to those that other programs read. */
 const SHORTEST = 6;
+/** In shorter names one letter may be wrong, in others two. */
 const SHORT = 8;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,24 +13,23 @@ export function misspeltVariables(env: Environment, known: ReadonlySet<string>):
   const absent = [...known].filter((name) => name.length >= SHORTEST && !env[name]?.trim());
   return Object.keys(env).flatMap((name) => {
     if (known.has(name)) return [];
-    const meant = absent.find((candidate) => isAlmost(name.toUpperCase(), candidate));
+    const meant = absent.find((one) => isWithin(one.length < SHORT ? 1 : 2, name.toUpperCase(), one));
     return meant === undefined ? [] : [`${name} is not known: rename it to ${meant}, or set ${meant} as well`];
   });
 }
 
-/** Whether one or two letters of a name are missing, added, wrong or exchanged with the next; of a short one, a single letter. */
-function isAlmost(name: string, known: string): boolean {
-  const most = known.length < SHORT ? 1 : 2;
-  if (Math.abs(name.length - known.length) > most) return false;
-  let [before, last] = [[] as number[], Array.from({ length: known.length + 1 }, (_, j) => j)];
-  for (let i = 1; i <= name.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= known.length; j++) {
-      const changed = last[j - 1]! + Number(name[i - 1] !== known[j - 1]);
-      const isExchanged = i > 1 && j > 1 && name[i - 1] === known[j - 2] && name[i - 2] === known[j - 1];
-      row[j] = Math.min(changed, row[j - 1]! + 1, last[j]! + 1, isExchanged ? before[j - 2]! + 1 : Infinity);
-    }
-    [before, last] = [last, row];
-  }
-  return last[known.length]! <= most;
+/** Whether so many letters of a name are missing, added, wrong or exchanged with the next at most. */
+function isWithin(edits: number, name: string, known: string): boolean {
+  let same = 0;
+  while (same < name.length && name[same] === known[same]) same++;
+  const [a, b] = [name.slice(same), known.slice(same)];
+  if (a === b) return true;
+  if (edits === 0) return false;
+  const rests: [string, string][] = [
+    [a.slice(1), b],
+    [a, b.slice(1)],
+    [a.slice(1), b.slice(1)],
+  ];
+  if (a[0] === b[1] && a[1] === b[0]) rests.push([a.slice(2), b.slice(2)]);
+  return rests.some(([one, other]) => isWithin(edits - 1, one, other));
 }

@@ -1,4 +1,6 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { describe, expect } from 'vitest';
+import { fastifyWith } from '../hosts/fastify.js';
 import { serveOnFastify } from '../support/serve-on-fastify.js';
 import { ORDER } from '../support/stage.js';
 import type { StageTest } from '../support/stage-test.js';
@@ -33,6 +35,34 @@ export function fastifyRouteTransactionContract(test: StageTest): void {
       expect(stage.pool.steps).toContain('rollback');
       expect(await stage.stored()).toBe(false);
     });
+
+    test.for([true, false])(
+      'takes back the trailers of a response that COMMIT refuses, with an error handler: %s',
+      async (ownErrorHandler, { stage }) => {
+        const withTrailer = (reply: FastifyReply): FastifyReply =>
+          reply.code(201).trailer('x-sum', (_reply, _payload, done) => done(null, 'abc'));
+        const mount = (app: FastifyInstance): void => {
+          app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+            await stage.insertRefusedOrder({ transactionScope: request.transactionScope! });
+            return withTrailer(reply).send({});
+          });
+          app.post('/own', async (request, reply) => {
+            await stage.insertRefusedOrder({ transactionScope: await request.startTransaction() });
+            withTrailer(reply);
+            await request.commitTransaction();
+            return reply.send({});
+          });
+        };
+        await stage.serve([], { host: fastifyWith(mount), ownErrorHandler });
+        const client = await stage.client();
+        for (const path of ['/orders', '/own', '/orders']) {
+          const { status, headers } = await client.request({ ...ORDER, path });
+          const framing = ['content-length', 'transfer-encoding', 'trailer'].filter((name) => name in headers);
+          expect([path, status, framing]).toEqual([path, 500, ['content-length']]);
+          expect(client.unread).toBe('');
+        }
+      },
+    );
 
     test('responds with the error where COMMIT fails', async ({ stage }) => {
       await serveOnFastify(stage, (app) =>

@@ -2,16 +2,21 @@ import { expect } from 'vitest';
 import type { RawResponse } from '../../src/index.js';
 
 const OF_ONE_RESPONSE = {
+  'accept-ranges': 'bytes',
   'cache-control': 'public, max-age=3600',
+  'content-digest': 'sha-256=:AAAA:',
   'content-disposition': 'attachment; filename="order.json"',
   'content-encoding': 'identity',
   'content-language': 'en',
   'content-location': '/orders/1.json',
   'content-range': 'items 0-1/2',
+  'content-md5': 'AAAA',
+  digest: 'sha-256=AAAA',
   etag: '"1"',
   expires: 'Thu, 01 Jan 2099 00:00:00 GMT',
   'last-modified': 'Thu, 01 Jan 2015 00:00:00 GMT',
   location: '/orders/1',
+  'repr-digest': 'sha-256=:AAAA:',
 };
 
 const OF_EVERY_RESPONSE = {

@@ -30,6 +30,7 @@ export {
 export { settleWithin, startTimer, type TimeLimit } from './time-limit.js';
 export {
   clearRepresentation,
+  followTrailers,
   RequestTransaction,
   type RequestTransactionOptions,
   type PreparedTransactionOptions,

@@ -243,18 +243,23 @@ export function transactionScopeOf(
 
 /** These headers describe the body of one response, and not of the one that replaces it. */
 const REPRESENTATION_HEADERS = [
+  'accept-ranges',
   'cache-control',
+  'content-digest',
   'content-disposition',
   'content-encoding',
   'content-language',
   'content-length',
   'content-location',
+  'content-md5',
   'content-range',
   'content-type',
+  'digest',
   'etag',
   'expires',
   'last-modified',
   'location',
+  'repr-digest',
   'trailer',
   'transfer-encoding',
 ];
@@ -277,4 +282,47 @@ const REPRESENTATION_HEADERS = [
  */
 export function clearRepresentation(response: { removeHeader(name: string): unknown }): void {
   for (const name of REPRESENTATION_HEADERS) response.removeHeader(name);
+  const { [TRAILERS]: trailers, removeTrailer } = response as Partial<FollowedReply>;
+  for (const name of trailers ?? []) removeTrailer?.call(response, name);
+}
+
+const TRAILERS = Symbol('ambit.trailers');
+
+/** A reply of Fastify. */
+interface TrailedReply {
+  trailer(name: string, make: never): unknown;
+  removeTrailer(name: string): unknown;
+}
+
+interface FollowedReply extends TrailedReply {
+  [TRAILERS]: Set<string>;
+}
+
+/**
+ * Notes the trailers that are set from now on, because Fastify lists them nowhere: {@link clearRepresentation} removes them. They are computed
+ * from one body, and an error that takes its place would be framed by its length and in chunks at once.
+ *
+ * @param reply - a reply of Fastify
+ *
+ * @example
+ * ```ts
+ * import { clearRepresentation, followTrailers } from '@ambit/http/host';
+ *
+ * interface Reply { trailer(name: string, make: never): unknown; removeTrailer(name: string): unknown; removeHeader(name: string): unknown }
+ *
+ * async function commitFirst(reply: Reply, commit: () => Promise<void>, handle: () => Promise<void>): Promise<void> {
+ *   followTrailers(reply);
+ *   await handle();
+ *   await commit().catch(() => clearRepresentation(reply));
+ * }
+ * ```
+ */
+export function followTrailers(reply: TrailedReply): void {
+  const trailers = new Set<string>();
+  const trailer = reply.trailer.bind(reply);
+  (reply as FollowedReply)[TRAILERS] = trailers;
+  reply.trailer = (name, make) => {
+    trailers.add(name);
+    return trailer(name, make);
+  };
 }
