@@ -52,6 +52,23 @@ describe.each(HOST_VARIANTS)('on %s with a heap of 128 MB', (HOST_VARIANT) => {
     expect(await isReady()).toBe(true);
   });
 
+  test.each([1, 16])('%i bodies of 1 MiB in chunks of one byte are read like any other', async (count) => {
+    const head =
+      'POST /api/users HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+    const pieces = (text: string): string => text.replaceAll(/./gs, (byte) => `1\r\n${byte}\r\n`);
+    const long = `${head}${pieces('"')}${'1\r\nx\r\n'.repeat(MB - 2)}${pieces('"')}0\r\n\r\n`;
+    const clients = await Promise.all(Array.from({ length: count }, () => service.client()));
+    for (const client of clients) client.write(long);
+    for (const client of clients) {
+      const { status, text } = await client.response();
+      expect([status, JSON.parse(text)]).toEqual([400, { error: 'body must be object' }]);
+      client.write(`${head}${pieces('{"name":"Ada","email":"ada@example.org"}')}0\r\n\r\n`);
+      expect((await client.response()).status).toBe(201);
+      client.leave();
+    }
+    expect(await isReady()).toBe(true);
+  });
+
   test('of 150 long texts of 1 MiB at once each is refused, for its content or because it does not fit', async () => {
     const clients = await Promise.all(Array.from({ length: 150 }, () => service.client()));
     for (const client of clients) client.write(postUser(LONG_TEXT));

@@ -11,7 +11,8 @@ export interface SocketLimits {
    */
   readonly maxRequests?: number;
   /**
-   * On Node, how many requests of one connection may be in progress; further ones that the client pipelines wait. Default 10.
+   * On Node, how many requests of one connection may have arrived and not be responded to. One that a client pipelines beyond that gets no
+   * scope: the connection closes when those before it are responded to. Default 16.
    */
   readonly maxRequestsPerConnection?: number;
 }

@@ -21,7 +21,6 @@ import { parentScopeContract } from './contract/parent-scopes.js';
 import { requestOptionContract } from './contract/request-options.js';
 import { requestScopeContract } from './contract/request-scope.js';
 import { connectionCloseContract } from './contract/connection-close.js';
-import { turnContract } from './contract/turns.js';
 import { wrappedResponseContract } from './contract/wrapped-responses.js';
 import { shutdownContract } from './contract/shutdown.js';
 import { signalContract } from './contract/signal.js';
@@ -52,7 +51,6 @@ export function describeHostContract(host: Host, alone: (test: StageTest) => voi
       clientContract(stageTest);
       refusedInputContract(stageTest);
       floodContract(stageTest);
-      turnContract(stageTest);
       disconnectContract(stageTest);
       connectionCloseContract(stageTest);
       idempotencyContract(stageTest, kind);

@@ -27,7 +27,7 @@ const REAP_EVERY_MS = 250;
 /** How long a client may take for the rest of a request's head, or of a TLS handshake, once a server closes: they come at once if at all. */
 const LATE_HEAD_MS = 1000;
 
-/** How much of the heap's limit responses that clients do not read and bytes that are not parsed may take together. */
+/** How much of the heap's limit responses that clients do not read and requests beyond the limit of a connection may take together. */
 const HELD_SHARE = 1 / 4;
 const LOOK_EVERY_MS = 10;
 
@@ -130,11 +130,7 @@ export class ServerConnections {
    */
   add(connection: Connection, channel: Http2Stream | Socket): void {
     this.#connections.add(connection);
-    if (!this.#isServing)
-      finishBeforeErrors(this.#server, {
-        finishOn: (socket) => (socket as Channel)[CONNECTION]?.finish() ?? false,
-        leaveHttp: (socket) => (socket as Channel)[CONNECTION]?.leaveHttp(),
-      });
+    if (!this.#isServing) finishBeforeErrors(this.#server);
     this.#isServing = true;
     if ('rstCode' in channel) this.#meetStream(channel);
   }
@@ -247,7 +243,9 @@ export class ServerConnections {
     res.shouldKeepAlive = true;
   }
 
-  readonly #onRequest = (_req: IncomingMessage, res: ServerResponse): void => this.sayClose(res);
+  readonly #onRequest = (req: IncomingMessage, res: ServerResponse): void => {
+    if (!channelOf(req)[CONNECTION]?.isFinishing) this.sayClose(res);
+  };
 
   #meet(socket: Socket): void {
     if (this.#accepted.has(socket)) return;

@@ -143,9 +143,38 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** How much of the heap's limit incomplete bodies may take. They are outside of the heap, and in the memory of the same machine. */
 const INCOMPLETE_SHARE = 1 / 4;
 
-interface IncompleteBody {
-  bytes: number;
+/** The smallest block that pieces of a body are copied into. */
+const FIRST_BLOCK = 1024;
+
+/** A body that is arriving, in one block: kept as it comes, a piece of one byte costs 200. */
+class IncompleteBody {
   readonly refuse: (error: Error) => void;
+  #block = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(refuse: (error: Error) => void) {
+    this.refuse = refuse;
+  }
+
+  /** What it occupies, of which a part may be empty. */
+  get occupied(): number {
+    return this.#block.length;
+  }
+
+  get bytes(): Buffer {
+    return this.#block.subarray(0, this.#length);
+  }
+
+  add(piece: Buffer): void {
+    const length = this.#length + piece.length;
+    if (length > this.#block.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#block.length, FIRST_BLOCK));
+      this.#block.copy(larger, 0, 0, this.#length);
+      this.#block = larger;
+    }
+    piece.copy(this.#block, this.#length);
+    this.#length = length;
+  }
 }
 
 /**
@@ -177,46 +206,46 @@ export class JsonBodies {
       const announced = Number(req.headers['content-length'] ?? 0);
       const headers = announced > MAX_IGNORED_BYTES ? { connection: 'close' } : {};
       let received = 0;
-      let chunks: Buffer[] | undefined = [];
-      const refuse = (error: Error): void => {
-        chunks = undefined;
+      let whole: Buffer | undefined;
+      let body: IncompleteBody | undefined = new IncompleteBody((error) => {
         this.#delete(body);
+        body = undefined;
         reject(error);
-      };
-      const body: IncompleteBody = { bytes: 0, refuse };
-      const refuseLarge = (): void => refuse(new Problem(413, 'The body is too large', headers));
-      const fail = (): void => refuse(new Problem(400, 'The body did not arrive whole'));
+      });
+      const refuseLarge = (): void => body?.refuse(new Problem(413, 'The body is too large', headers));
+      const fail = (): void => body?.refuse(new Problem(400, 'The body did not arrive whole'));
 
       if (req.destroyed) fail();
       if (announced > MAX_BYTES) refuseLarge();
       // A refused body is still read: closing a connection with unread bytes would lose the response.
-      req.on('data', (chunk: Buffer) => {
-        received += chunk.length;
+      req.on('data', (piece: Buffer) => {
+        received += piece.length;
         if (received > MAX_BYTES) refuseLarge();
         if (received > MAX_IGNORED_BYTES) req.destroy();
-        chunks?.push(chunk);
-        if (chunks && received !== announced) this.#add(body, chunk.length);
+        if (piece.length === announced) whole = piece;
+        else if (body) this.#add(body, piece);
       });
       req.on('end', () => {
+        resolve(whole ?? body?.bytes ?? Buffer.alloc(0));
         this.#delete(body);
-        resolve(Buffer.concat(chunks ?? []));
       });
       req.on('error', fail);
     });
   }
 
-  #add(body: IncompleteBody, bytes: number): void {
+  #add(body: IncompleteBody, piece: Buffer): void {
+    const before = body.occupied;
+    body.add(piece);
     this.#incomplete.add(body);
-    body.bytes += bytes;
-    this.#bytesLeft -= bytes;
+    this.#bytesLeft -= body.occupied - before;
     while (this.#bytesLeft < 0) {
-      const largest = [...this.#incomplete].reduce((most, other) => (other.bytes > most.bytes ? other : most));
+      const largest = [...this.#incomplete].reduce((most, other) => (other.occupied > most.occupied ? other : most));
       largest.refuse(new HttpError('AMBIT_HTTP_OVERLOADED'));
     }
   }
 
-  #delete(body: IncompleteBody): void {
-    if (this.#incomplete.delete(body)) this.#bytesLeft += body.bytes;
+  #delete(body: IncompleteBody | undefined): void {
+    if (body && this.#incomplete.delete(body)) this.#bytesLeft += body.occupied;
   }
 }
 

@@ -122,4 +122,33 @@ export function clientContract(test: StageTest): void {
     await stage.quiet();
     expect(stage.scopes.count('request')).toBe(4);
   });
+
+  test('a client that had disconnected before the host saw its request leaves no scope open', async ({ stage }) => {
+    const { happenings } = stage;
+    let hasArrived = false;
+    await stage.serveRequest(() => ({ kind: 'text', text: 'too late' }), {
+      before: (req, next) => {
+        hasArrived = true;
+        happenings.tell();
+        req.socket.once('close', () => setImmediate(next));
+      },
+    });
+    const client = await stage.client();
+    client.send({ path: '/' });
+    await happenings.until(() => hasArrived, 'the request arrived');
+    client.leave();
+    await stage.scopes.opens('request');
+    await stage.quiet();
+    expect(stage.scopes.disposedTwice).toEqual([]);
+  });
+
+  test('a request that says HTTP/2 on a connection of HTTP/1 loses its scope with its client', async ({ stage }) => {
+    await stage.serveRequest(() => new Promise(() => undefined));
+    const client = await stage.client();
+    client.write('GET / HTTP/2.0\r\nhost: test\r\n\r\n');
+    await stage.scopes.opens('request');
+    client.leave();
+    await stage.quiet();
+    expect(stage.scopes.open).toEqual([]);
+  });
 }

@@ -14,11 +14,14 @@ export function checkStanding(run: Run): void {
   }
 }
 
-function checkWaiting({ ledger }: Run, socket: FakeSocket): void {
+function checkWaiting({ ledger, maxRequestsPerConnection }: Run, socket: FakeSocket): void {
   const { length } = responsesTo(socket);
+  // The connection closes behind as many as the limit allows.
+  const mayBeRefused = !socket.writable && length >= maxRequestsPerConnection;
   for (const [index, visit] of socket.visits.entries()) {
     if (index >= length) {
-      const mayWait = !visit.isSent || !visit.comesWhole || visit.breaksOff || (visit.waits && !visit.first);
+      const mayWait =
+        mayBeRefused || !visit.isSent || !visit.comesWhole || visit.breaksOff || (visit.waits && !visit.first);
       if (!mayWait) visit.broke('its client waits for a response that does not come');
       return;
     }

@@ -35,7 +35,7 @@ export class Run {
   readonly pipelines: boolean;
   /** A client has many requests on its way at a time. */
   readonly floods: boolean;
-  /** How many of them may be in progress. */
+  /** How many of them may wait for their responses. */
   readonly maxRequestsPerConnection: number;
   /** Clients take their time with what they receive. */
   readonly slowReaders: boolean;
@@ -156,7 +156,7 @@ export class Run {
   async #quiet(): Promise<void> {
     for (let before = -1; before !== this.#events;) {
       before = this.#events;
-      // A pipelined request waits for several such turns before it begins.
+      // A connection that closes waits for several such turns.
       for (let turns = 0; turns < 5; turns += 1) await this.clock.run();
     }
   }
