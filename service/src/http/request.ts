@@ -168,7 +168,7 @@ class IncompleteBody {
   add(piece: Buffer): void {
     const length = this.#length + piece.length;
     if (length > this.#block.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#block.length, FIRST_BLOCK));
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, Math.min(2 * this.#block.length, MAX_BYTES), FIRST_BLOCK));
       this.#block.copy(larger, 0, 0, this.#length);
       this.#block = larger;
     }

@@ -290,6 +290,7 @@ const ANY: AcquireOptions = {};
 export class Pool implements DatabasePool {
   readonly afterBegin: AfterBegin | undefined;
   readonly #driver: Driver;
+  readonly #turn = new Turn();
   readonly #settings: PoolSettings;
   readonly #queue: WaitQueue;
   /** For connections that only read, where the driver has such. */
@@ -341,6 +342,7 @@ export class Pool implements DatabasePool {
       await closeAtDriver(wire);
       wire = await connect();
     }
+    if (wire.synchronous && this.#turn.isLong) await new Promise(setImmediate);
     const onRelease = (possiblyBroken: boolean): void => {
       this.#inUse.remove(connection);
       returnToDriver(wire, possiblyBroken, leave);
@@ -463,6 +465,21 @@ export class Pool implements DatabasePool {
       () => true,
       () => false,
     );
+  }
+}
+
+/** How long a database whose work is synchronous may keep the event loop busy before everything else has a turn. */
+const LONG_TURN_MS = 10;
+
+/** A turn of the event loop, since the pool was first asked in it: a chunk of the network can hold hundreds of requests. */
+class Turn {
+  #since: number | undefined = undefined;
+
+  get isLong(): boolean {
+    if (this.#since !== undefined) return performance.now() - this.#since > LONG_TURN_MS;
+    this.#since = performance.now();
+    setImmediate(() => (this.#since = undefined));
+    return false;
   }
 }
 
