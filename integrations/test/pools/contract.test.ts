@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
+import type { DatabasePool } from '@ambit/transaction';
 import { PGlite } from '@electric-sql/pglite';
 import { type BetterSqlite3, fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
@@ -15,6 +16,7 @@ import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
 import { MARIADB_LEFTOVERS } from '../../../packages/transaction/test/support/mariadb-leftovers.js';
 import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/postgres-leftovers.js';
+import { LEFTOVERS_OF_ONE_CONNECTION } from '../../../packages/transaction/test/support/sqlite-leftovers.js';
 import { inFolder, mariadbUrl, newName, openSchema, testDatabase } from './databases.js';
 
 // It has no types of its own.
@@ -26,6 +28,20 @@ const BetterSqlite3Database = createRequire(import.meta.url)('better-sqlite3-13'
 let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
 afterAll(async () => (await started)?.close());
+
+/** A database whose handle others use, too. */
+function sharedInFolder<T extends { exec(sql: string): unknown }>(
+  open: (path: string) => T,
+  poolOver: (database: T, options: object) => DatabasePool,
+): ReturnType<typeof inFolder> {
+  return inFolder((path, options) => {
+    const database = open(path);
+    const otherUser = async (statements: readonly string[]): Promise<void> => {
+      for (const sql of statements) database.exec(sql);
+    };
+    return { pool: poolOver(database, options), otherUser };
+  });
+}
 
 const pools: readonly ContractDatabase[] = [
   {
@@ -122,14 +138,17 @@ const pools: readonly ContractDatabase[] = [
     name: 'node-sqlite',
     hasOneConnection: true,
     beginWaits: true,
-    open: () => inFolder((path, options) => fromNodeSqlite(new DatabaseSync(path, { timeout: 0 }), options)),
+    leftovers: LEFTOVERS_OF_ONE_CONNECTION,
+    hasOtherUsers: true,
+    open: () => sharedInFolder((path) => new DatabaseSync(path, { timeout: 0 }), fromNodeSqlite),
   },
   {
     name: 'better-sqlite3',
     hasOneConnection: true,
     beginWaits: true,
-    open: () =>
-      inFolder((path, options) => fromBetterSqlite3(new BetterSqlite3Database(path, { timeout: 0 }), options)),
+    leftovers: LEFTOVERS_OF_ONE_CONNECTION,
+    hasOtherUsers: true,
+    open: () => sharedInFolder((path) => new BetterSqlite3Database(path, { timeout: 0 }), fromBetterSqlite3),
   },
 ];
 

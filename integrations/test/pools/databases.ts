@@ -9,11 +9,13 @@ type PoolOptions = { max?: number; acquireTimeoutMs?: number; maxWaiting?: numbe
 /** Another user of a driver's pool: takes one of its connections, runs the statements, and returns it as it is. */
 type OtherUser = (statements: readonly string[]) => Promise<void>;
 
+type Created = DatabasePool | { readonly pool: DatabasePool; readonly otherUser: OtherUser };
+
 /** A database of a test's own for the contract: `create` opens a driver on it and makes a pool of it. */
 export function testDatabase(
   create: (
     options: Required<Pick<PoolOptions, 'max'>> & Omit<PoolOptions, 'max'> & { closeTimeoutMs: number },
-  ) => DatabasePool | { readonly pool: DatabasePool; readonly otherUser: OtherUser },
+  ) => Created,
   drop: () => unknown = () => undefined,
 ): {
   pool(options?: PoolOptions): DatabasePool;
@@ -64,7 +66,7 @@ export async function openSchema(): Promise<{ schema: string; url: string; admin
 
 /** A file in a folder of its own. */
 export async function inFolder(
-  create: (path: string, options: object) => DatabasePool,
+  create: (path: string, options: object) => Created,
 ): Promise<ReturnType<typeof testDatabase>> {
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const path = join(folder, 'test.db');

@@ -271,9 +271,9 @@ export function rolledBack(): TransactionError {
 /** The caller of the pool gets a connection without it. */
 export function warnOfLeftOpen(): void {
   const code = 'AMBIT_TX_ALREADY_OPEN';
-  const what = "Another user of the driver's pool returned a connection in a transaction, which was rolled back";
+  const what = 'Another user of the driver left a transaction open in a connection, which was rolled back';
   const fix =
-    'Find the code that takes connections from the driver itself, and let it call ROLLBACK before the release';
+    'Find the code that uses the driver itself, and let it call COMMIT or ROLLBACK before it waits or returns';
   process.emitWarning(`${what}. ${fix}. ${referenceTo(code)}`, { type: 'TransactionWarning', code });
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.js';
-import { connectionLost, TransactionError } from '../core/errors.js';
+import { connectionLost, TransactionError, warnOfLeftOpen } from '../core/errors.js';
 import type { ExecuteOptions, ExecuteResult, AcquireOptions } from '../core/contract.js';
 import type { Language, Wire, Driver } from '../pool/driver.js';
 import { KEEP_TO_ITSELF, losesCommits, type SqliteEngine, warnOfLosses } from './engine.js';
@@ -39,7 +39,6 @@ export class SqliteWire implements Wire {
   readonly synchronous = true;
   readonly #session: SqliteSession;
   readonly #checkout: SqliteCheckout;
-  #readOnly = false;
   #inTransaction = false;
   #isWanted = true;
 
@@ -82,7 +81,7 @@ export class SqliteWire implements Wire {
     const { onRelease } = this.#checkout;
     try {
       if (!this.isLost) this.#session.rollbackIfOpen();
-      if (!this.isLost) this.#setReadOnly(false);
+      if (!this.isLost && !this.#checkout.reader) this.#session.setReadOnly(false);
       this.#session.cleanUp();
     } catch {
       this.#session.discard();
@@ -91,6 +90,7 @@ export class SqliteWire implements Wire {
   }
 
   #run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
+    if (!this.#inTransaction) this.#refuseForeign();
     return this.#session.run(sql, params, options);
   }
 
@@ -109,15 +109,16 @@ export class SqliteWire implements Wire {
       const what = 'A connection acquired with readOnly cannot begin a transaction that writes';
       throw new TransactionError('AMBIT_OPTION', what);
     }
-    if (!reader) this.#setReadOnly(readOnly);
+    this.#refuseForeign();
+    if (!reader) this.#session.setReadOnly(readOnly);
     this.#session.exec(sql);
   }
 
-  /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */
-  #setReadOnly(on: boolean): void {
-    if (on === this.#readOnly) return;
-    this.#session.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
-    this.#readOnly = on;
+  /** Its statements would be stored with ours, or ours be lost with it. */
+  #refuseForeign(): void {
+    if (!this.#session.inTransaction) return;
+    warnOfLeftOpen();
+    this.#session.rollbackIfOpen();
   }
 }
 

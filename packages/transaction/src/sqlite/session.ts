@@ -8,6 +8,7 @@ import { PositionalText } from '../sql/positional.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
 import type { SqliteEngine, SqliteEngineStatement } from './engine.js';
 import type { WatchedFile } from './file.js';
+import { canBeUndone, ConnectionState } from './state.js';
 import { sqliteValue, valueOf } from './values.js';
 
 /** Of all PRAGMAs with a value, those that change nothing or the file itself. */
@@ -41,7 +42,6 @@ function startOf(sql: string): string {
 
 /** One statement of an application, prepared on one connection. */
 class Statement {
-  readonly changesSession: boolean;
   /** The plan that EXPLAIN shows names tables by memory that is free once they have changed. */
   readonly isKept: boolean;
   readonly #prepared: SqliteEngineStatement;
@@ -57,8 +57,7 @@ class Statement {
     this.#prepared = engine.prepare(this.#positional.text);
     this.#command = commandOf(sql, SQLITE);
     this.#names = this.#prepared.isReader && !ALL_COLUMNS.test(sql) ? this.#prepared.columns() : undefined;
-    this.changesSession = changesSession(sql);
-    this.isKept = !this.changesSession && this.#command !== 'EXPLAIN';
+    this.isKept = !changesSession(sql) && this.#command !== 'EXPLAIN';
   }
 
   run(params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
@@ -97,6 +96,12 @@ function severalStatements(): TransactionError {
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '42601' });
 }
 
+function cannotBeUndone(): TransactionError {
+  const what =
+    'The setting would stay for the next users of the one connection: set it on the database itself, before the pool is made';
+  return new TransactionError('AMBIT_TX_UNSUPPORTED', what, { sqlState: '0A000' });
+}
+
 const MOST_STATEMENTS = 200;
 
 export interface SqliteSessionOptions {
@@ -115,6 +120,9 @@ export class SqliteSession {
   #reopen: (() => SqliteEngine) | undefined;
   /** A statement has left something that must not reach the next user of the connection. */
   #changed = false;
+  /** As it was before that, where there is no other connection. */
+  #before: ConnectionState | undefined;
+  #readOnly = false;
 
   constructor(engine: SqliteEngine, { reopen, file }: SqliteSessionOptions) {
     this.#engine = engine;
@@ -143,19 +151,29 @@ export class SqliteSession {
   run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): ExecuteResult<never> {
     const engine = this.#usable();
     const statement = this.#statements.get(sql) ?? this.#prepare(engine, sql);
-    if (statement.changesSession) this.#changed = true;
     return statement.run(params, options);
   }
 
-  /** Before the next user: session state is discarded with its connection. */
+  /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */
+  setReadOnly(on: boolean): void {
+    if (on === this.#readOnly) return;
+    this.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
+    this.#readOnly = on;
+  }
+
+  /** Before the next user: session state is discarded with its connection, or undone where there is no other. */
   cleanUp(): void {
-    if (this.#changed) this.discard();
+    if (!this.#changed) return;
+    this.discard();
+    this.#before?.restore(this.#engine);
+    this.#before = undefined;
+    this.#changed = false;
   }
 
   /** For a connection that cannot even roll back, too; the next use opens another. */
   discard(): void {
     if (!this.#reopen) return;
-    this.#changed = false;
+    this.#changed = this.#readOnly = false;
     this.#statements.clear();
     this.#engine.close();
   }
@@ -182,11 +200,20 @@ export class SqliteSession {
   }
 
   #prepare(engine: SqliteEngine, sql: string): Statement {
+    // Some take effect as soon as they are prepared.
+    if (changesSession(sql)) this.#beforeChange(engine, sql);
     const statement = new Statement(engine, sql);
     if (!statement.isKept) return statement;
     this.#statements.set(sql, statement);
     const [oldest] = this.#statements.keys();
     if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);
     return statement;
+  }
+  #beforeChange(engine: SqliteEngine, sql: string): void {
+    if (!this.#reopen) {
+      if (!canBeUndone(sql)) throw cannotBeUndone();
+      this.#before ??= new ConnectionState(engine, this.#readOnly);
+    }
+    this.#changed = true;
   }
 }

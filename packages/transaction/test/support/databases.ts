@@ -6,6 +6,7 @@ import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
 import { type Sandbox, sandbox } from '../../src/testing/index.js';
+import { LEFTOVERS_OF_FILES, LEFTOVERS_OF_ONE_CONNECTION } from './sqlite-leftovers.js';
 import type { ContractDatabase, PoolOptions, PoolsToTest } from './pool-contract.js';
 import { POSTGRES_LEFTOVERS } from './postgres-leftovers.js';
 
@@ -17,8 +18,15 @@ export interface TestDatabase extends PoolsToTest {
 
 export const databases: readonly (Omit<ContractDatabase, 'open'> &
   Required<Pick<ContractDatabase, 'missing' | 'beginWaits'>> & { open(): Promise<TestDatabase> })[] = [
-  { name: 'SQLite', missing: false, beginWaits: true, open: openSqlite },
-  { name: 'SQLite in memory', missing: false, beginWaits: false, hasOneConnection: true, open: openMemory },
+  { name: 'SQLite', missing: false, beginWaits: true, leftovers: LEFTOVERS_OF_FILES, open: openSqlite },
+  {
+    name: 'SQLite in memory',
+    missing: false,
+    beginWaits: false,
+    hasOneConnection: true,
+    leftovers: LEFTOVERS_OF_ONE_CONNECTION,
+    open: openMemory,
+  },
   {
     name: 'PostgreSQL',
     missing: !hasPostgres,
