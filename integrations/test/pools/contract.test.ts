@@ -48,6 +48,7 @@ const pools: readonly ContractDatabase[] = [
     name: 'pg',
     hasSeveralWriters: true,
     terminates: true,
+    isPostgres: true,
     leftovers: POSTGRES_LEFTOVERS,
     hasOtherUsers: true,
     open: async () => {
@@ -67,6 +68,7 @@ const pools: readonly ContractDatabase[] = [
     name: 'postgres-js',
     hasSeveralWriters: true,
     terminates: true,
+    isPostgres: true,
     leftovers: POSTGRES_LEFTOVERS,
     hasOtherUsers: true,
     open: async () => {
@@ -88,6 +90,7 @@ const pools: readonly ContractDatabase[] = [
   {
     name: 'pglite',
     hasOneConnection: true,
+    isPostgres: true,
     leftovers: POSTGRES_LEFTOVERS,
     hasOtherUsers: true,
     open: async () => {

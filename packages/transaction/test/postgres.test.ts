@@ -479,18 +479,10 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     await nowhere.close();
   });
 
-  test.each([true, false])('runs statements again whose plan has changed (prepare: %s)', async (prepare) => {
-    const prepared = database.pool({ max: 1, prepare });
-    await prepared.query('SELECT * FROM orders WHERE id = $1', [1]);
-    await prepared.query('ALTER TABLE orders ADD COLUMN extra text');
-    // The server refuses the stale plan once; the connection that holds it is replaced.
-    await prepared.query('SELECT * FROM orders WHERE id = $1', [1]).catch(() => undefined);
-    await expect(prepared.query('SELECT * FROM orders WHERE id = $1', [1])).resolves.toEqual([]);
-  });
-
   test.each([true, false])('names prepared statements only when asked to (prepare: %s)', async (prepare) => {
     const one = database.pool({ max: 1, prepare });
     await one.query('SELECT * FROM orders WHERE id = $1', [1]);
+    await one.query('SELECT * FROM orders WHERE id = $1::int', [1]);
     const names = await one.query<{ name: string }>('SELECT name FROM pg_prepared_statements WHERE statement LIKE $1', [
       '%FROM orders%',
     ]);

@@ -14,6 +14,8 @@ export type JsonColumns = Readonly<Record<string, 'text' | 'integer'>>;
 /** Everything in which the SQL of requests differs between the databases. */
 export interface ISqlDialect {
   readonly name: 'postgres' | 'sqlite' | 'mariadb';
+  /** A parameter that is a text. PostgreSQL keeps a statement prepared where each parameter has a type. */
+  readonly text: (parameter: string) => string;
   /** A FROM item over a JSON array parameter, whose elements are objects: each is a row. */
   readonly rows: (parameter: string, columns: JsonColumns) => string;
   /** Joins a table whose rows are looked up by a key, in the sequence of the rows before it. */

@@ -56,8 +56,8 @@ export class PublishingOrderRepository extends OrderRepository {
 export class PublishingUserRepository extends UserRepository {
   readonly #events: TransactionEvents;
 
-  constructor(connection: IConnection, events: TransactionEvents) {
-    super(connection);
+  constructor(connection: IConnection, dialect: ISqlDialect, events: TransactionEvents) {
+    super(connection, dialect);
     this.#events = events;
   }
 
@@ -73,7 +73,7 @@ export class TransactionalUserRepository extends UserRepository {
   readonly #request: IContainer;
 
   constructor(request: IContainer) {
-    super(request.resolve('IDatabasePool'));
+    super(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
     this.#request = request;
   }
 
@@ -137,7 +137,7 @@ export const eventFeature = ({ serviceName, database, events }: Config) =>
         ]).override(),
         IUserRepository: [
           make('request', (scope): TransactionalUserRepository => new TransactionalUserRepository(scope)).override(),
-          of('transaction', PublishingUserRepository, ['IConnection', 'ITransactionEvents']).override(),
+          of('transaction', PublishingUserRepository, ['IConnection', 'ISqlDialect', 'ITransactionEvents']).override(),
         ],
       },
       hosts,

@@ -13,18 +13,23 @@ export interface IOrderRepository {
   create(body: NewOrder): Promise<Order>;
 }
 
-const INSERT_ORDER = 'INSERT INTO orders (id, request_id, created_at) VALUES ($1, $2, $3)';
+const insertOrder = ({ text }: ISqlDialect): string =>
+  `INSERT INTO orders (id, request_id, created_at) VALUES (${text('$1')}, ${text('$2')}, ${text('$3')})`;
+
+const INSERT_ORDER = sqlFor(insertOrder);
 
 const LINE: JsonColumns = { position: 'integer', product_id: 'text', quantity: 'integer' };
 const WANTED: JsonColumns = { product_id: 'text', quantity: 'integer' };
 
-const insertItems = ({ rows }: ISqlDialect, lines: string): string =>
+const insertItems = ({ rows, text }: ISqlDialect, lines: string): string =>
   `INSERT INTO order_items (order_id, position, product_id, quantity)
-   SELECT $1, position, product_id, quantity FROM ${rows(lines, LINE)} AS line`;
+   SELECT ${text('$1')}, position, product_id, quantity FROM ${rows(lines, LINE)} AS line`;
 
 const INSERT_ITEMS = sqlFor((dialect) => insertItems(dialect, '$2'));
 
-const INSERT_ORDER_AND_ITEMS = sqlFor((dialect) => `WITH placed AS (${INSERT_ORDER}) ${insertItems(dialect, '$4')}`);
+const INSERT_ORDER_AND_ITEMS = sqlFor(
+  (dialect) => `WITH placed AS (${insertOrder(dialect)}) ${insertItems(dialect, '$4')}`,
+);
 
 export class OrderRepository implements IOrderRepository {
   readonly #connection: IConnection;
@@ -57,7 +62,7 @@ export class OrderRepository implements IOrderRepository {
       await this.#connection.query(INSERT_ORDER_AND_ITEMS[this.#dialect.name], [...order, lines]);
       return;
     }
-    await this.#connection.query(INSERT_ORDER, order);
+    await this.#connection.query(INSERT_ORDER[this.#dialect.name], order);
     await this.#connection.query(INSERT_ITEMS[this.#dialect.name], [order[0], lines]);
   }
 }
@@ -77,7 +82,7 @@ export class OrderRepository implements IOrderRepository {
  * plan the statement again for every order.
  */
 const TAKE_AND_RECORD = sqlFor(
-  ({ rows, forUpdate }) =>
+  ({ rows, text, forUpdate }) =>
     `WITH wanted AS (
        SELECT product_id, quantity FROM ${rows('$2', WANTED)} AS item
      ), tracked AS (
@@ -91,7 +96,7 @@ const TAKE_AND_RECORD = sqlFor(
          AND NOT EXISTS (SELECT 1 FROM short)
      ), recorded AS (
        INSERT INTO reservations (request_id, product_id, quantity)
-       SELECT $1, product_id, quantity FROM wanted WHERE NOT EXISTS (SELECT 1 FROM short)
+       SELECT ${text('$1')}, product_id, quantity FROM wanted WHERE NOT EXISTS (SELECT 1 FROM short)
      )
      SELECT product_id, level FROM tracked`,
 );

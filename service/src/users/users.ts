@@ -6,7 +6,8 @@ import { TransactionError, type TransactionOptions } from '@ambit/transaction';
 import { unchecked } from '@ambit/transaction/check';
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Queryable } from '../database/engine.js';
+import type { ISqlDialect, Queryable } from '../database/engine.js';
+import { sqlFor } from '../database/engines.js';
 import type { HttpResponse } from '../http/response.js';
 import { idOf, newId, storedId } from '../ids.js';
 import { alias, feature, hosts, infrastructure, of } from '../infrastructure.js';
@@ -36,7 +37,11 @@ const READS = { readOnly: true };
 const BEFORE_ALL = '';
 /** SQLite reads a page in a few milliseconds, during which the process does nothing else. */
 const PAGE_SIZE = 500;
-const ALL_AFTER = 'SELECT id, name, email FROM users WHERE id > $1 ORDER BY id';
+const FIND = sqlFor(({ text }) => `SELECT id, name, email FROM users WHERE id = ${text('$1')} LIMIT 1`);
+const ALL_AFTER = sqlFor(({ text }) => `SELECT id, name, email FROM users WHERE id > ${text('$1')} ORDER BY id`);
+const INSERT = sqlFor(
+  ({ text }) => `INSERT INTO users (id, name, email) VALUES (${text('$1')}, ${text('$2')}, ${text('$3')})`,
+);
 /**
  * How many rows a statement may ask for; what is more than the page is left out. PostgreSQL expects a tenth of the table where the limit is
  * a parameter, so in a large one it would plan the statement again each time.
@@ -46,16 +51,19 @@ const LIMITS = [10, 20, 50, 100, 200, 500, 1000];
 export class UserRepository implements IUserRepository {
   readonly pageSize = PAGE_SIZE;
   readonly #database: Queryable;
+  readonly #dialect: ISqlDialect['name'];
 
-  constructor(database: Queryable) {
+  constructor(database: Queryable, { name }: ISqlDialect) {
     this.#database = database;
+    this.#dialect = name;
   }
 
   async findAll(page?: Page): Promise<User[]> {
     if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id', [], READS);
     const { after = BEFORE_ALL, limit = Infinity } = page;
     const rows = LIMITS.find((each) => each >= limit);
-    const sql = rows === undefined ? ALL_AFTER : `${ALL_AFTER} LIMIT ${rows}`;
+    const all = ALL_AFTER[this.#dialect];
+    const sql = rows === undefined ? all : `${all} LIMIT ${rows}`;
     const users = await this.#database.query<User>(sql, [after], READS);
     return users.slice(0, limit);
   }
@@ -63,17 +71,13 @@ export class UserRepository implements IUserRepository {
   async findById(id: string): Promise<User | null> {
     const stored = storedId(id);
     if (stored === undefined) return null;
-    const rows = await this.#database.query<User>(
-      'SELECT id, name, email FROM users WHERE id = $1 LIMIT 1',
-      [stored],
-      READS,
-    );
+    const rows = await this.#database.query<User>(FIND[this.#dialect], [stored], READS);
     return rows[0] ?? null;
   }
 
   async create({ name, email }: NewUser): Promise<User> {
     const user = { id: newId(), name, email };
-    await this.#database.query('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', [user.id, name, email]);
+    await this.#database.query(INSERT[this.#dialect], [user.id, name, email]);
     return user;
   }
 }
@@ -82,7 +86,10 @@ export const userFeature = feature(
   'users',
   {
     IQueryable: alias({ request: 'IDatabasePool', transaction: 'IConnection' }),
-    IUserRepository: of(['request', 'transaction'], UserRepository, ['IQueryable']).as<IUserRepository>(),
+    IUserRepository: of(['request', 'transaction'], UserRepository, [
+      'IQueryable',
+      'ISqlDialect',
+    ]).as<IUserRepository>(),
   },
   hosts,
   infrastructure,

@@ -32,8 +32,11 @@ export function ordersAnd(deed: Deed): Binding {
 /** The same for users, outside a transaction and within one. */
 export function usersAnd(deed: Deed): Binding {
   class UsersAnd extends UserRepository {
-    constructor(private readonly queryable: Queryable) {
-      super(queryable);
+    constructor(
+      private readonly queryable: Queryable,
+      dialect: ISqlDialect,
+    ) {
+      super(queryable, dialect);
     }
 
     override async create(data: NewUser): Promise<User> {
@@ -42,7 +45,7 @@ export function usersAnd(deed: Deed): Binding {
       return user;
     }
   }
-  return Registration.fromClass(UsersAnd, ['IQueryable'])
+  return Registration.fromClass(UsersAnd, ['IQueryable', 'ISqlDialect'])
     .pipe(
       singleton(),
       scope(({ hasTag: has }) => has('request') || has('transaction')),

@@ -1,5 +1,5 @@
 import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
-import { codeOf, dateText, type PostgresValue, type Wire } from '@ambit/transaction/extension';
+import { codeOf, dateText, mayBePrepared, type PostgresValue, type Wire } from '@ambit/transaction/extension';
 
 type Cell = Buffer | null;
 type Columns = readonly { readonly name: string; readonly type: number }[];
@@ -100,7 +100,7 @@ export class PostgresJsWire implements Wire {
     const { prepare = true } = options;
     const values = params?.map((value) => this.#sent(value as PostgresValue)) as never[] | undefined;
     // By default it sends a text without parameters by the protocol that takes several statements.
-    const asked = { simple: params === undefined, prepare, onexecute: this.#watch };
+    const asked = { simple: params === undefined, prepare: prepare && mayBePrepared(text), onexecute: this.#watch };
     const pending = this.#reserved.unsafe(text, values, asked) as Pending;
     this.#current = pending;
     try {

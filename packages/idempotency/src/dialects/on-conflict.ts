@@ -35,8 +35,9 @@ CREATE INDEX ${name}_by_age ON ${table} (created_at);
       const [row] = await connection.query<{ inserted: number | string }>(insert, [key, fingerprint, lifetimeMs]);
       return Number(row?.inserted ?? 0) > 0;
     },
-    find: `SELECT fingerprint, status, headers, body FROM ${table} WHERE key = $1 LIMIT 1`,
-    keep: `UPDATE ${table} SET status = $2, headers = $3, body = $4 WHERE key = $1`,
+    find: `SELECT fingerprint, status, headers, body FROM ${table} WHERE key = CAST($1 AS text) LIMIT 1`,
+    keep: `UPDATE ${table} SET status = CAST($2 AS integer), headers = CAST($3 AS text), body = CAST($4 AS text)
+      WHERE key = CAST($1 AS text)`,
     async remove(pool, after, lifetimeMs) {
       const rows = await pool.query<{ created_at: number | string }>(remove, [after, lifetimeMs]);
       return rows.map(({ created_at: createdAt }) => Number(createdAt));

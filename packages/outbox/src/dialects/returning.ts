@@ -105,7 +105,7 @@ function statementsOf(table: string, sql: Sql): ReturningStatements {
   const insert = `INSERT INTO ${table} (id, topic, key, payload, created_at) SELECT $1, $2, $3, $4, ${now}`;
   return {
     publish: turn === undefined ? insert : `WITH turn AS MATERIALIZED (${turn}) ${insert} FROM turn`,
-    publishWithoutKey: `INSERT INTO ${table} (id, topic, payload, created_at) VALUES ($1, $2, $3, ${now})`,
+    publishWithoutKey: `INSERT INTO ${table} (id, topic, payload, created_at) VALUES (CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), ${now})`,
     // The first event of each key is looked at, too: where it is due, and was postponed for longer than those behind it,
     // those would be found again and again, and never it.
     claim: `WITH due AS MATERIALIZED (

@@ -24,7 +24,7 @@ export { codeOf } from '../core/sql-state.js';
 export { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
-export { POSTGRES_LANGUAGE } from '../postgres/language.js';
+export { mayBePrepared, POSTGRES_LANGUAGE } from '../postgres/language.js';
 export {
   type PgResult,
   type PostgresBackend,

@@ -12,11 +12,10 @@ import {
   isReadOnlyRefusal,
   isStale,
   leavesSessionState,
-  mayBeStale,
+  mayBePrepared,
   noConnection,
   POSTGRES_LANGUAGE,
   readOnlyRefusal,
-  schemaChanged,
   staleStatement,
   unconfirmed,
 } from './language.js';
@@ -85,25 +84,30 @@ function configOf(text: string, params: readonly unknown[] | undefined, { rowMod
 const MOST_NAMES = 500;
 
 /**
- * Gives each statement text one name, so that the server parses and plans it once per connection. The name is made from
- * the text: behind a pooler that mixes up the connections of several programs, it can be missing, but never be another's.
+ * Names statements, so that the server parses and plans them once per connection. The name is made from the text: behind a
+ * pooler that mixes up the connections of several programs, it can be missing, but never be another's.
  */
 export class StatementNames {
-  readonly #names = new Map<string, string>();
+  /** Undefined for a text that is parsed each time. */
+  readonly #names = new Map<string, string | undefined>();
   /** How often a text was renewed. */
   readonly #renewals = new Map<string, number>();
   #given = 0;
 
   nameOf(sql: string): string | undefined {
     const known = this.#names.get(sql);
-    if (known !== undefined) return known;
-    if (this.#given >= MOST_NAMES || !isPlain(sql) || leavesSessionState(sql)) return undefined;
-    const renewals = this.#renewals.get(sql);
-    const hash = createHash('sha256').update(sql).digest('hex').slice(0, 32);
-    const name = renewals === undefined ? `ambit_${hash}` : `ambit_${hash}_${renewals}`;
+    if (known !== undefined || this.#given >= MOST_NAMES || this.#names.has(sql)) return known;
+    const name = this.#newName(sql);
     this.#names.set(sql, name);
     this.#given += 1;
     return name;
+  }
+
+  #newName(sql: string): string | undefined {
+    if (!mayBePrepared(sql) || !isPlain(sql) || leavesSessionState(sql)) return undefined;
+    const renewals = this.#renewals.get(sql);
+    const hash = createHash('sha256').update(sql).digest('hex').slice(0, 32);
+    return renewals === undefined ? `ambit_${hash}` : `ambit_${hash}_${renewals}`;
   }
 
   /** The prepared statement no longer fits its tables, so every connection prepares it again under a new name. */
@@ -194,7 +198,7 @@ export class Session implements Wire {
         stopTimer();
         if (!error && commits && this.#unconfirmed) reject(unconfirmed());
         else if (!error) resolve(options ? resultOfPg(result) : (result as QueryResult<never>));
-        else if (params && commits && mayBeStale(error, statement)) resolve(this.#sendAgain(text, params, options));
+        else if (params && commits && isStale(error, statement)) resolve(this.#sendAgain(text, params, options));
         else reject(this.#failure(error, statement));
       });
     });
@@ -306,12 +310,9 @@ export class Session implements Wire {
   }
 
   #failure(error: Error, statement: Statement): Error {
-    if (isStale(error, statement)) {
-      this.#replaceStatement(statement.text);
-      return staleStatement(error);
-    }
-    if (schemaChanged(error, statement)) this.#isBroken = true;
-    return error;
+    if (!isStale(error, statement)) return error;
+    this.#replaceStatement(statement.text);
+    return staleStatement(error);
   }
 
   #die(error?: Error): void {

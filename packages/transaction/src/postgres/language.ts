@@ -16,10 +16,6 @@ const TRUE_AT_THE_END = /^(?:57P|25P03|40001)/;
 const STALE = new Set(['0A000', '26000']);
 /** The server has prepared something under this name that we know nothing of. */
 const NAME_TAKEN = '42P05';
-/** A column, a type, an operator or a table is not what it was when the statement was prepared. */
-const SCHEMA_CHANGED = new Set(['42703', '42804', '42883', '42P01']);
-/** The server may still expect a parameter of the old type; most often the value is wrong. */
-const PARAMETER_REFUSED = new Set(['22003', '22P02']);
 
 function isFatal(error: unknown): boolean {
   const severity = fieldOf(error, 'severity');
@@ -40,17 +36,6 @@ interface Prepared {
 export function isStale(error: unknown, { name, reused }: Prepared): boolean {
   const code = codeOf(error);
   return name !== undefined && ((reused && STALE.has(code)) || code === NAME_TAKEN);
-}
-
-/** The statement was prepared successfully before, and the schema has changed since. */
-export function schemaChanged(error: unknown, { reused }: Prepared): boolean {
-  return reused && SCHEMA_CHANGED.has(codeOf(error));
-}
-
-/** The statement may work when it is prepared again. */
-export function mayBeStale(error: unknown, statement: Prepared): boolean {
-  const refused = statement.reused && PARAMETER_REFUSED.has(codeOf(error));
-  return refused || isStale(error, statement) || schemaChanged(error, statement);
 }
 
 export function staleStatement(cause: unknown): TransactionError {
@@ -111,6 +96,44 @@ export function translated(error: unknown, connectionDied: boolean): Transaction
   const code = codeOf(error);
   const isMisleading = code === PROTOCOL_VIOLATION || (isFatal(error) && !TRUE_AT_THE_END.test(code));
   return connectionLost(error, isMisleading ? '08006' : undefined);
+}
+
+/** Built-in types, which no migration changes, and which read a literal alike at any time. */
+const TIMELESS =
+  'bigint|bool|boolean|bytea|decimal|double precision|float[48]?|int[248]?|integer|jsonb?|numeric|real|smallint|text|uuid|varchar';
+const TIMES = 'date|interval|time|timestamp|timestamptz';
+
+/** With a type in the text: `$1::int`, or `CAST($1 AS int)`. */
+function typed(value: string, types: string): string {
+  const type = String.raw`(?:${types})(?![\w$.])`;
+  return String.raw`${value}\s*::\s*${type}|\bcast\s*\(\s*${value}\s+as\s+${type}`;
+}
+
+const LITERAL = String.raw`'[^'\\]*'`;
+/** Parameters and literals whose meaning the text itself fixes; the key of a JSON is one. */
+const FIXED = new RegExp(
+  `${typed(String.raw`\$\d+`, `${TIMELESS}|${TIMES}`)}|${typed(LITERAL, TIMELESS)}|->>?\\s*${LITERAL}`,
+  'gi',
+);
+
+/**
+ * Whether a prepared statement always means what it means when it is parsed again. PostgreSQL finds the types of parameters, and the values of
+ * literals such as `'today'`, once, when it parses: after an `ALTER TABLE`, or at another `TimeZone`, it would convert them without a word.
+ * So each parameter and each literal in quotes must have a built-in type in the text.
+ *
+ * @param sql - one statement with `$1 ... $n`
+ * @returns false where it has to be parsed each time
+ *
+ * @example
+ * ```ts
+ * import { mayBePrepared } from '@ambit/transaction/extension';
+ *
+ * mayBePrepared('SELECT name FROM users WHERE id = $1'); // false
+ * mayBePrepared('SELECT name FROM users WHERE id = $1::int'); // true
+ * ```
+ */
+export function mayBePrepared(sql: string): boolean {
+  return !/['$]/.test(sql.replaceAll(FIXED, ''));
 }
 
 /** `SET LOCAL` and the like last only until the transaction completes. */

@@ -172,7 +172,10 @@ export interface PostgresPoolOptions {
   readonly statementTimeoutMs?: number;
   /** How long close() waits for connections in use before it cuts them. Default 10 s. */
   readonly closeTimeoutMs?: number;
-  /** Named prepared statements; `false` behind a pooler that does not track them. Default true. */
+  /**
+   * Keeps statements prepared whose text gives each parameter a type, as in `$1::int`; `false` behind a pooler that does not track them.
+   * Default true.
+   */
   readonly prepare?: boolean;
   /** Part of every BEGIN on this pool, such as `SET LOCAL` or `set_config(..., true)` for row-level security. Default: nothing. */
   readonly afterBegin?: AfterBegin;

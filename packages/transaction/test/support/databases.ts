@@ -33,6 +33,7 @@ export const databases: readonly (Omit<ContractDatabase, 'open'> &
     beginWaits: false,
     hasSeveralWriters: true,
     terminates: true,
+    isPostgres: true,
     leftovers: POSTGRES_LEFTOVERS,
     open: openPostgres,
   },

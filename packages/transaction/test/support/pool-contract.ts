@@ -11,6 +11,7 @@ import {
   type Propagation,
   runInTransaction,
 } from '../../src/index.js';
+import { meansTheSameAfterMigrations } from './after-migrations.js';
 import { inheritsNothing, type Leftover, type SharedDatabase } from './inherits-nothing.js';
 import { lostLines, type RefusedCommit } from './lines.js';
 
@@ -38,6 +39,8 @@ export interface ContractDatabase {
   readonly hasOneConnection?: boolean;
   /** A PostgreSQL server, which terminates a session that is idle in a transaction for too long. */
   readonly terminates?: boolean;
+  /** It is PostgreSQL, which finds the types of parameters when it parses a statement. */
+  readonly isPostgres?: boolean;
   /** What a user of a connection could leave for the next one. */
   readonly leftovers?: readonly Leftover[];
   /** The driver's pool may have users besides ours: `elsewhere()` is one. */
@@ -57,6 +60,7 @@ export function poolContract({
   terminates = false,
   hasSeveralWriters = false,
   hasOneConnection = false,
+  isPostgres = false,
   leftovers = [],
   hasOtherUsers = false,
   cannot = {},
@@ -873,6 +877,13 @@ export function poolContract({
       });
       await expect(half).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: failure });
       expect(await lines(two)).toEqual(['alone', 'alone, too']);
+    });
+
+    describe.each(isPostgres ? ['the same'] : [])('means %s on every connection', () => {
+      meansTheSameAfterMigrations(
+        (title, run) => keeps(title)(title, run),
+        () => database,
+      );
     });
 
     describe.each(leftovers.length > 0 || hasOtherUsers ? ['nothing'] : [])('inherits %s', () => {

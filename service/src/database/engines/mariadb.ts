@@ -27,6 +27,7 @@ const JSON_TYPES: Readonly<Record<JsonColumns[string], string>> = {
 /** InnoDB locks the rows in the sequence in which it reads them, whatever ORDER BY says. */
 export const mariadbDialect: ISqlDialect = {
   name: 'mariadb',
+  text: (parameter) => parameter,
   rows: (parameter, columns) => {
     const paths = Object.entries(columns).map(([name, type]) => `${name} ${JSON_TYPES[type]} PATH '$.${name}'`);
     return `JSON_TABLE(${parameter}, '$[*]' COLUMNS (${paths.join(', ')}))`;

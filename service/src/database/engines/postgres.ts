@@ -7,6 +7,7 @@ import { explainServer, FOREIGN_DATABASE } from '../unusable.js';
 
 export const postgresDialect: ISqlDialect = {
   name: 'postgres',
+  text: (parameter) => `CAST(${parameter} AS text)`,
   ...sharedSql,
   rows: (parameter, columns) => rowsOf(`json_array_elements(CAST(${parameter} AS json))`, columns),
   lookUp: (table) => `JOIN ${table}`,

@@ -11,6 +11,7 @@ import { explained, FOREIGN_DATABASE, isConnectionFault, reasonOf } from '../unu
 /** A transaction that writes has the whole file for itself, so no row needs a lock. */
 export const sqliteDialect: ISqlDialect = {
   name: 'sqlite',
+  text: (parameter) => parameter,
   ...sharedSql,
   rows: (parameter, columns) => rowsOf(`json_each(${parameter})`, columns),
   lookUp: (table) => `CROSS JOIN ${table}`,

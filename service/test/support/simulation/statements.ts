@@ -283,8 +283,10 @@ const STATEMENTS: readonly (readonly [name: string, text: string, make: (given: 
   ['probe', 'UPDATE migration_lock SET id = id WHERE id < 0', () => () => nothing('UPDATE')],
 ];
 
+/** Without the types of parameters and literals, which are for PostgreSQL only. */
 const oneLine = (text: string): string =>
   text
+    .replaceAll(/CAST\((\$\d+|'\w+') AS \w+\)/g, '$1')
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/ (?=\))|(?<=\() /g, '')
     .trim();
