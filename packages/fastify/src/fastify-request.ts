@@ -72,7 +72,7 @@ export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
 export const TRANSACTIONS: unique symbol = Symbol('ambit.transactions');
 
 /** The options of a server, or of a router within it, for what its routes leave open. */
-export interface TransactionDefaults {
+interface TransactionDefaults {
   readonly options: TransactionPluginOptions;
   /** Of a transaction without options of its own. */
   readonly prepare: (request: FastifyRequest) => PreparedTransactionOptions;

@@ -400,6 +400,7 @@ function registerTransaction(server: FastifyInstance, own: TransactionPluginOpti
     if (!active) return done();
     active.hasResponse = true;
     const { transaction } = active;
+    if (active.isRolledBack) active.connected.active.respondedWith(reply.statusCode);
     // The last hook of the route commits.
     if (transaction && active.isOfRoute) return done();
     const complaint = transaction && complaintOf(transaction);
@@ -514,7 +515,7 @@ function commitFirst({ active, reply, payload, transaction }: ReadyResponse, don
   const close = async (): Promise<void> => {
     const status = payload instanceof Response ? payload.status : decided;
     try {
-      if (transaction.rollbackOn(status)) await transaction.rollback();
+      if (transaction.rollbackOn(status)) await transaction.rollbackFor(status);
       else {
         await checkSendable(reply, payload);
         await transaction.commitFor(status);

@@ -97,15 +97,14 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
       active?.finish(error);
       const cause = active?.disconnectReason ?? error;
       if (cause instanceof HttpError && cause.code === 'AMBIT_HTTP_CLIENT_DISCONNECTED') return responseToNobody() as R;
-      throw error;
+      const response = await onError?.(error, request);
+      active?.respondedWith(response?.status ?? responseTo(error).status);
+      if (!response) throw error;
+      return response as R;
     }
   };
-  const serve = !onError
-    ? respond
-    : (request: Q, context: C): Promise<R> =>
-        respond(request, context).catch((error: unknown) => onError(error, request)) as Promise<R>;
 
-  return Object.defineProperties(serve, {
+  return Object.defineProperties(respond, {
     drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as FetchHandler<Q, C, R>;

@@ -37,7 +37,7 @@ export async function finishWithBody<R extends Response | undefined>(
   response: R,
 ): Promise<R> {
   const body = response?.body;
-  if (response) active.failedWith(response.status);
+  if (response) active.respondedWith(response.status);
   if (!body || body.locked) {
     active.finish();
     return response;

@@ -107,6 +107,7 @@ export function containerMiddleware(
       c.set('container', active.scope as IContainer);
       await active.run(next);
       active.failure = c.error;
+      if (c.finalized) active.respondedWith(c.res.status);
       return;
     }
     const { raw } = c.req;
@@ -194,7 +195,7 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
       c.set('transactionScope', scope);
       await transaction.run(next);
       // The application's error handler has responded already.
-      if (c.error) await transaction.rollback(c.error);
+      if (c.error) await transaction.rollbackFor(c.res.status, c.error);
       // Hono throws where a handler returned nothing; to read its response would make one.
       else if (!c.finalized) await transaction.rollback(new HttpError('AMBIT_HTTP_NO_RESPONSE'));
       else await transaction.complete(c.res.status);

@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { Container } from '@ambit/container';
+import { Container, type IContainer } from '@ambit/container';
+import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import { createHandler, errorResponse, withTransaction as inTransaction } from '@ambit/fetch';
+import { containerMiddleware, withTransaction } from '@ambit/hono';
 import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { type TransactionCheck, transactionCheck } from '@ambit/transaction/check';
 import { FakePool } from '@ambit/transaction/testing';
+import { fastify } from 'fastify';
+import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { express4Host, expressHost } from './hosts/express.js';
 import { fastifyHost } from './hosts/fastify.js';
 import { fetchHost } from './hosts/fetch.js';
 import { honoHost } from './hosts/hono.js';
-import type { AppDescription, Call, RunningHost } from './hosts/host.js';
+import type { AppDescription, Call, Reply, RunningHost } from './hosts/host.js';
+import { nestOnExpress, nestOnFastify } from './hosts/nest.js';
 import { nodeHost } from './hosts/node.js';
 
 const turn = (): Promise<void> => new Promise(setImmediate);
@@ -20,7 +26,7 @@ function lineOf(mark: string): string {
   return `${relative(process.cwd(), import.meta.filename)}:${lines.findIndex((line) => line.endsWith(`// ${mark}`)) + 1}`;
 }
 
-describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, honoHost])(
+describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, honoHost, nestOnExpress, nestOnFastify])(
   'the transaction check on $name',
   (host) => {
     let check: TransactionCheck;
@@ -43,10 +49,10 @@ describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, hono
       check.findings.map(({ kind, place, route }) => [kind, place && `${place.file}:${place.line}`, route]);
 
     async function serve(
-      handle: (call: Call) => Promise<void>,
-      options: Partial<AppDescription> & { transaction?: boolean } = {},
+      handle: (call: Call) => Promise<Reply | void>,
+      options: Partial<AppDescription> & { transaction?: boolean; responseDecides?: boolean } = {},
     ) {
-      const { transaction = true, ...others } = options;
+      const { transaction = true, responseDecides = false, ...others } = options;
       running = await host.start({
         container,
         routes: [
@@ -54,10 +60,8 @@ describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, hono
             method: 'GET',
             path: '/orders',
             ...(transaction && { transaction: {} }),
-            handle: async (call) => {
-              await handle(call);
-              return { kind: 'json', body: {} };
-            },
+            responseDecides,
+            handle: async (call) => (await handle(call)) ?? { kind: 'json', body: {} },
           },
         ],
         onDisposeError: (error) => expect.unreachable(String(error)),
@@ -108,6 +112,54 @@ describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, hono
       );
       expect(await ask()).toBe(200);
       expect(found().filter((finding) => (finding as string[])[0] !== 'repeated-statement')).toEqual([]);
+    });
+
+    const connectionOf = ({ transactionScope }: Call): IConnection => transactionScope.resolve('IConnection');
+    const refusal = (statusCode: number): Error => Object.assign(new Error('refused'), { statusCode });
+
+    it('finds what was committed with a response that says that the work was refused', async () => {
+      const ask = await serve(
+        async (call) => {
+          await connectionOf(call).query('SELECT level FROM stock FOR UPDATE');
+          await connectionOf(call).query('INSERT INTO orders (id) VALUES (7)'); // ordered
+          return { kind: 'json', status: 400, body: {} };
+        },
+        { responseDecides: true },
+      );
+      expect([await ask(), pool.stored.length]).toEqual([400, 2]);
+      expect(check.findings).toMatchObject([
+        { message: expect.stringMatching(/^400 committed 1 INSERT into orders, at /), status: 400 },
+      ]);
+      expect(found()).toEqual([['error-committed', lineOf('ordered'), 'GET /orders']]);
+    });
+
+    it('finds what was rolled back with an error that says that the client was refused', async () => {
+      const ask = await serve(
+        async (call) => {
+          await connectionOf(call).query('UPDATE users SET failures = failures + 1'); // counted
+          throw refusal(401);
+        },
+        { responseDecides: true },
+      );
+      expect([await ask(), pool.stored]).toEqual([401, []]);
+      expect(check.findings).toMatchObject([
+        { message: expect.stringMatching(/^401 rolled back 1 UPDATE of users, at /), status: 401 },
+      ]);
+      expect(found()).toEqual([['error-rolled-back', lineOf('counted'), 'GET /orders']]);
+    });
+
+    it('finds nothing where the status and the work agree', async () => {
+      let status = 401;
+      const ask = await serve(
+        async (call) => {
+          await connectionOf(call).query(status === 403 ? 'SELECT level FROM stock' : 'UPDATE users SET failures = 1');
+          if (status === 409) throw refusal(status);
+          return { kind: 'json', status, body: {} };
+        },
+        { responseDecides: true },
+      );
+      for (status of [200, 401, 403, 409, 500]) expect(await ask()).toBe(status);
+      expect(found()).toEqual([]);
     });
 
     it('finds nothing in other requests, also on the same connection', async () => {
@@ -167,3 +219,54 @@ describe.each([expressHost, express4Host, fastifyHost, nodeHost, fetchHost, hono
     });
   },
 );
+
+describe('the transaction check without a socket', () => {
+  type Asks = (statusOf: (scope: IContainer) => Promise<number>) => () => Promise<number>;
+  const hosts: Readonly<Record<string, (container: Container) => Asks>> = {
+    'inject() of Fastify': (container) => (statusOf) => {
+      const app = fastify();
+      void app.register(containerPlugin, { container });
+      void app.register(transactionPlugin);
+      app.after(() => {
+        app.get('/', { config: { transaction: true } }, async (request, reply) =>
+          reply.code(await statusOf(request.transactionScope as IContainer)).send({}),
+        );
+      });
+      return async () => (await app.inject('/')).statusCode;
+    },
+    'request() of Hono': (container) => (statusOf) => {
+      const app = new Hono();
+      app.use(containerMiddleware(container), withTransaction());
+      app.onError((error, c) => c.json({}, (error as unknown as { statusCode: 401 }).statusCode));
+      app.get('/', async (c) => c.json({}, (await statusOf(c.get('transactionScope') as IContainer)) as 200));
+      return async () => (await app.request('/')).status;
+    },
+    'a fetch handler': (container) => (statusOf) => {
+      const handler = createHandler(
+        container,
+        inTransaction(async (_request, scope) => Response.json({}, { status: await statusOf(scope) })),
+        { onError: errorResponse },
+      );
+      return async () => (await handler(new Request('http://localhost/'))).status;
+    },
+  };
+
+  it.each(Object.entries(hosts))('knows the status when the client has it, of %s', async (_name, on) => {
+    using check = transactionCheck({ report: () => undefined });
+    const container = new Container({ tags: ['application'] });
+    container.register('IDatabasePool', () => check.pool(new FakePool()));
+    const asks = on(container);
+    for (const [status, kind, fails] of [
+      [409, 'error-committed', false],
+      [401, 'error-rolled-back', true],
+    ] as const) {
+      const ask = asks(async (scope) => {
+        await scope.resolve<IConnection>('IConnection').query(`INSERT INTO t_${status} DEFAULT VALUES`);
+        if (fails) throw Object.assign(new Error('refused'), { statusCode: status });
+        return status;
+      });
+      expect(await ask()).toBe(status);
+      expect(check.findings.at(-1)).toMatchObject({ kind, status });
+    }
+  });
+});

@@ -302,7 +302,7 @@ export class ConnectedRequest {
   /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
   get #reason(): unknown {
     const { active, res } = this;
-    if (!active.disconnectReason) active.failedWith(res.statusCode);
+    if (!active.disconnectReason) active.respondedWith(res.statusCode);
     return active.disconnectReason ?? active.failure;
   }
 

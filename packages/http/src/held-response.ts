@@ -311,7 +311,7 @@ export class HeldResponse {
     try {
       rollsBack = this.#failure !== undefined || this.#isUnseen || this.#transaction.rollbackOn(status);
     } finally {
-      if (rollsBack) await this.#transaction.rollback(this.#failure?.error);
+      if (rollsBack) await this.#transaction.rollbackFor(status, this.#failure?.error);
     }
     if (!rollsBack) await this.#transaction.commitFor(status);
     // Express itself responds to OPTIONS where no handler does.

@@ -1,4 +1,5 @@
 import { type IConnection, sqlStateOf, TransactionError } from '@ambit/transaction';
+import { unchecked } from '@ambit/transaction/extension';
 import type { KeyTable } from './dialects/key-table.js';
 import type { StoredKey } from './key.js';
 
@@ -40,7 +41,9 @@ export class Store {
     lifetimeMs: number,
   ): Promise<'stored' | 'known' | 'running'> {
     try {
-      return (await this.#table.insert(connection, { key, fingerprint, lifetimeMs })) ? 'stored' : 'known';
+      const row = { key, fingerprint, lifetimeMs };
+      // Kept with a response of 4xx, too, and no work of the handler.
+      return (await unchecked(() => this.#table.insert(connection, row))) ? 'stored' : 'known';
     } catch (error) {
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return 'running';
       throw error;
@@ -64,7 +67,7 @@ export class Store {
   /** Stores the response under its key, which this transaction has inserted. */
   async keep(connection: Pick<IConnection, 'query'>, key: string, response: StoredResponse): Promise<void> {
     const { status, headers, body } = textsOf(response);
-    await connection.query(this.#table.keep, [key, status, headers, body]);
+    await unchecked(() => connection.query(this.#table.keep, [key, status, headers, body]));
   }
 }
 

@@ -2,6 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
 import { connectionLost, Pause, WatchedPool, Happenings } from '@ambit/host-contract';
 import type { IContainer } from '@ambit/container';
+import { transactionCheck } from '@ambit/transaction/check';
+import { publishResponse } from '@ambit/transaction/host';
 import { afterCommit, type IConnection, runInTransaction, TransactionError } from '@ambit/transaction';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createIdempotency, idempotencySchema, type NewResponse } from '../src/index.js';
@@ -157,6 +159,23 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
       for (const key of keys) expect((await respond(undefined, key)).replayed).toBe(false);
       for (const key of keys) expect((await respond(undefined, key)).replayed).toBe(true);
       expect(await orders.stored()).toBe(keys.length);
+    });
+
+    test('of 4xx is stored without a word of the transaction check, which names what else was written', async () => {
+      using check = transactionCheck({ report: () => undefined });
+      const pool = check.pool(orders.pool);
+      const checked = new Orders(pool, dialect);
+      const request = checked.requestScope();
+      await runInTransaction(request, async (scope) => {
+        await checked.idempotency.respond(scope, checked.request(), async () => {
+          await checked.place(scope);
+          return { status: 409, body: {} };
+        });
+        publishResponse(request, 409);
+      });
+      expect(check.findings.map(({ message }) => message)).toEqual([
+        expect.stringMatching(/^409 committed 1 INSERT into orders, /),
+      ]);
     });
 
     test.each([25, -25])('is kept for its time by processes whose clocks differ by %i hours', async (hours) => {

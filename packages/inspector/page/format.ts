@@ -33,6 +33,8 @@ const FINDINGS: Readonly<Record<string, string>> = {
   'http-request': 'HTTP request in an open transaction',
   gap: 'gap in an open transaction',
   'repeated-statement': 'the same statement too often',
+  'error-committed': 'an error response that committed',
+  'error-rolled-back': 'a write that an error rolled back',
 };
 
 /** Findings of the transaction check in words. */

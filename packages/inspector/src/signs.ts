@@ -286,6 +286,9 @@ const FOUND: Readonly<Record<string, string>> = {
   'http-request': 'Another server was asked while a transaction was open, which kept its connection and its locks',
   gap: 'A transaction was open for long without a statement, and kept its connection and its locks',
   'repeated-statement': 'One statement was sent again and again',
+  'error-committed': 'What was written was committed, though the response says that the work was refused',
+  'error-rolled-back':
+    'What was written was rolled back, maybe the count of an attempt: the response refuses the client',
 };
 
 function findings({ steps }: RequestDetails): Sign[] {
@@ -307,6 +310,8 @@ const FIX_OF_FINDING: Readonly<Record<string, string>> = {
   'http-request': 'Send it before BEGIN or after COMMIT, or write it to an outbox.',
   gap: FIX['idle transaction'],
   'repeated-statement': FIX['N+1'],
+  'error-committed': 'Throw in place of sending the response, or set rollbackOn.',
+  'error-rolled-back': 'Send the response in place of throwing, or write outside of the transaction, in unchecked().',
 };
 
 /** What the check finds and the steps show as well, with more of it. */

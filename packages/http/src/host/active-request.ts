@@ -1,4 +1,5 @@
 import { type IContainer, runInScope } from '@ambit/container';
+import { publishResponse } from '@ambit/transaction/host';
 import { HttpError, isAfterDisconnect, report } from './errors.js';
 import {
   checkCount,
@@ -152,12 +153,13 @@ export class ActiveRequest {
   }
 
   /**
-   * Notes a response of 500 or more as the failure of the request, unless that is known: an error handler responded, and passed
-   * nothing on.
+   * Notes the status of the response: one of 500 or more as the failure of the request, unless that is known, since an error handler
+   * responded and passed nothing on.
    *
    * @param status - the status of the response
    */
-  failedWith(status: number): void {
+  respondedWith(status: number): void {
+    if (this.scope && !this.disconnectReason) publishResponse(this.scope, status);
     if (status >= 500) this.failure ??= new Error(`The response has the status ${status}`);
   }
 

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type Transaction, TransactionError, type TransactionOptions } from '@ambit/transaction';
-import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
+import { publishResponse, TransactionSettings, TransactionStart } from '@ambit/transaction/host';
 import { ActiveRequest } from './active-request.js';
 import { HttpError } from './errors.js';
 import { checkFunctions } from './options.js';
@@ -84,6 +84,7 @@ export class RequestTransaction {
   committing: Promise<void> | undefined = undefined;
   /** The request; undefined where its scope was opened by other means than ours. */
   readonly active: ActiveRequest | undefined;
+  readonly #requestScope: IContainer;
   readonly #start: TransactionStart;
   #isAbandoned = false;
 
@@ -96,6 +97,7 @@ export class RequestTransaction {
    */
   constructor(requestScope: IContainer, prepared: PreparedTransactionOptions, signal?: () => AbortSignal) {
     const { settings, rollbackOn } = prepared;
+    this.#requestScope = requestScope;
     this.active = ActiveRequest.of(requestScope);
     this.rollbackOn = rollbackOn ?? this.active?.rollbackOn ?? isServerError;
     // A scope that the application opened by other means than ours does not know when the client leaves.
@@ -154,7 +156,7 @@ export class RequestTransaction {
    * @throws `TransactionError`: COMMIT failed, so a success must not be reported
    */
   async complete(status: number): Promise<void> {
-    if (this.rollbackOn(status)) await this.rollback();
+    if (this.rollbackOn(status)) await this.rollbackFor(status);
     else await this.commitFor(status);
   }
 
@@ -165,6 +167,7 @@ export class RequestTransaction {
    * @throws `TransactionError`: COMMIT failed, unless the response says already that nothing was committed
    */
   async commitFor(status: number): Promise<void> {
+    publishResponse(this.#requestScope, status);
     try {
       await this.commit();
     } catch (error) {
@@ -197,6 +200,17 @@ export class RequestTransaction {
       await current.rollback(new TransactionError('AMBIT_TX_ABORTED', 'The client left', { cause: reason }));
     else await (current ?? this.#start).rollback(reason);
     this.#forget();
+  }
+
+  /**
+   * Rolls back before a response of this status is sent. Never rejects.
+   *
+   * @param status - the status of the response
+   * @param reason - why, as of `rollback()`
+   */
+  async rollbackFor(status: number, reason?: unknown): Promise<void> {
+    await this.rollback(reason);
+    publishResponse(this.#requestScope, status);
   }
 
   #forget(): void {

@@ -44,7 +44,9 @@ function checkedConnection(connection: IPooledConnection, { hold, rules, clock }
       if (refusal) throw refusal;
       hold.statementStarts(stack);
       try {
-        return await run(sql, ...rest);
+        const given = await run(sql, ...rest);
+        rules.ran(hold, { sql, stack, given });
+        return given;
       } catch (error) {
         throw withCallersStack(error);
       } finally {
@@ -63,6 +65,7 @@ function checkedConnection(connection: IPooledConnection, { hold, rules, clock }
     },
     commit: async () => {
       close();
+      rules.committing(hold);
       if (hold.failures.length === 0) return connection.commit();
       hold.rolledBack();
       await connection.rollback();

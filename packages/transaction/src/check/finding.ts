@@ -79,7 +79,14 @@ function shortened(path: string): string {
 }
 
 /** What the transaction check finds. */
-export type FindingKind = 'outside-statement' | 'second-connection' | 'http-request' | 'gap' | 'repeated-statement';
+export type FindingKind =
+  | 'outside-statement'
+  | 'second-connection'
+  | 'http-request'
+  | 'gap'
+  | 'repeated-statement'
+  | 'error-committed'
+  | 'error-rolled-back';
 
 /** One rule that one place of the code breaks. */
 export interface Finding {
@@ -101,6 +108,8 @@ export interface Finding {
   readonly sql: string | undefined;
   /** `GET https://api.example.org/prices`: the HTTP request, without its query. */
   readonly request: string | undefined;
+  /** The status of the response with which what was written was committed or rolled back. */
+  readonly status: number | undefined;
   /** How often it has happened so far. */
   readonly count: number;
 }
@@ -215,32 +224,6 @@ function covers({ kind, place }: Allowed, occurrence: Occurrence): boolean {
 /** `audit.ts`, `src/audit.ts` and `src/audit.ts:12` name what is at src/audit.ts:12:7. */
 function isAt(at: Place, wanted: string): boolean {
   return [at.file, `${at.file}:${at.line}`, textOf(at)].some((text) => text === wanted || text.endsWith(`/${wanted}`));
-}
-
-/** Nothing is published here: a transaction check binds its store to it. */
-export const uncheckedContext = channel('ambit:transaction:unchecked');
-
-/**
- * Calls a function in which the transaction check finds nothing, because what it does there is meant so. Without a check it
- * only calls the function.
- *
- * @param work - what may do what the check would report
- * @returns what `work` returns
- * @throws what `work` throws
- *
- * @example
- * ```ts
- * import type { IDatabasePool } from '@ambit/transaction';
- * import { unchecked } from '@ambit/transaction/check';
- *
- * // The attempt is recorded whether the transaction around it commits or not.
- * async function recordAttempt(pool: IDatabasePool, user: string): Promise<void> {
- *   await unchecked(() => pool.query('INSERT INTO attempts (user_id) VALUES ($1)', [user]));
- * }
- * ```
- */
-export function unchecked<T>(work: () => T): T {
-  return uncheckedContext.hasSubscribers ? uncheckedContext.runStores({}, work) : work();
 }
 
 const CREATED = 'ambit:instance:created';

@@ -71,10 +71,17 @@ function withoutQuery(path: string): string {
   return path.replace(/[?#][^]*/, '');
 }
 
-/** What Node, undici and Fastify publish. */
+/** What Node and undici publish. */
 interface Message {
   readonly request: unknown;
   readonly socket: object;
+}
+
+/** What a transaction publishes when it has its connection, and a host when it knows its response. */
+interface TransactionMessage {
+  readonly parent: object;
+  readonly scope: object;
+  readonly status: number;
 }
 
 interface FastifyMessage {
@@ -89,7 +96,9 @@ const fastifyHandler: Channel = channel('tracing:fastify.request.handler:start')
 export function followHttp(contexts: Contexts, rules: Rules): () => void {
   const client = new HttpClientCheck(rules);
   contexts.bind<FastifyMessage>(fastifyHandler, (message) => handlerFrame(contexts.current, message));
-  const handlers: Readonly<Record<string, (message: Message) => void>> = {
+  const handlers: Readonly<Record<string, (message: Message & TransactionMessage) => void>> = {
+    'ambit:transaction:acquired': ({ parent }) => rules.acquiredIn(parent),
+    'ambit:transaction:response': ({ scope, status }) => rules.responded(scope, status),
     'http.server.request.start': ({ request }) => contexts.enterRequest(new RequestUnit(request as ServerRequest)),
     'http.client.request.created': ({ request }) => client.created(request as ClientRequest),
     'http.client.request.start': ({ request }) => client.started(request as ClientRequest),
@@ -97,7 +106,7 @@ export function followHttp(contexts: Contexts, rules: Rules): () => void {
     'undici:request:create': ({ request }) => client.fetched(request as UndiciRequest),
   };
   const listeners = Object.entries(handlers).map(
-    ([name, handle]) => [name, (message: unknown) => handle(message as Message)] as const,
+    ([name, handle]) => [name, (message: unknown) => handle(message as Message & TransactionMessage)] as const,
   );
   for (const [name, listener] of listeners) subscribe(name, listener);
   return () => {

@@ -40,6 +40,8 @@ const KINDS: Readonly<Record<FindingKind, true>> = {
   'http-request': true,
   gap: true,
   'repeated-statement': true,
+  'error-committed': true,
+  'error-rolled-back': true,
 };
 
 export function settingsOf(options: TransactionCheckOptions): CheckSettings {

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Channel, channel } from 'node:diagnostics_channel';
+import { uncheckedContext } from '../core/events.js';
+import { savepointIn } from '../sql/control-statements.js';
 import { withoutLiterals } from '../sql/without-literals.js';
 import {
   CallStack,
@@ -8,7 +10,6 @@ import {
   type Occurrence,
   type ServiceKeys,
   type TransactionCheckError,
-  uncheckedContext,
 } from './finding.js';
 import type { CheckSettings } from './options.js';
 
@@ -39,6 +40,43 @@ class Tally {
   }
 }
 
+/** In one line without values and comments. Not: `FOR UPDATE`, `DO UPDATE`, `ON DUPLICATE KEY UPDATE`, `THEN INSERT`. */
+const WRITE =
+  /(?<!\b(?:for|do|key|then) )\b(insert|update|delete|merge|replace) (?:(?:or \w+|ignore|low_priority|into|from|only) )*("[^"]+"|`[^`]+`|[\w.$]+)/gi;
+const WRITES = /^(?:with|insert|update|delete|merge|replace)\b/i;
+const PREPOSITIONS: Readonly<Record<string, string>> = { INSERT: 'into', UPDATE: 'of', DELETE: 'from', MERGE: 'into' };
+
+/** What a statement has written. */
+interface Write {
+  /** `INSERT into orders`; of a WITH there may be several. */
+  readonly what: string;
+  readonly sql: string;
+  readonly stack: CallStack;
+}
+
+/** The client was refused, and not its work: what was written may be the count of its attempts. */
+const REFUSES_CLIENT: ReadonlySet<number> = new Set([401, 403, 423, 429]);
+
+/** A statement that succeeded, and its rows or its result. */
+interface Ran {
+  readonly sql: string;
+  readonly stack: CallStack;
+  readonly given: unknown;
+}
+
+/** Nothing where it found no row to write, as far as its result says so. */
+function writeOf({ sql, stack, given }: Ran): Write | undefined {
+  const text = shown(sql);
+  const { rowCount } = Object(given) as { readonly rowCount?: unknown };
+  const isEmpty = Array.isArray(given) && given.length === 0 && /^(?!with\b).*\breturning\b/i.test(text);
+  if (!WRITES.test(text) || rowCount === 0 || isEmpty) return undefined;
+  const writes = Array.from(text.matchAll(WRITE), ([, verb = '', table = '']) => {
+    const command = verb.toUpperCase();
+    return `${command} ${PREPOSITIONS[command] ?? 'into'} ${table}`;
+  });
+  return writes.length > 0 ? { what: writes.join(', '), sql, stack } : undefined;
+}
+
 /** A connection from the request for it until its release, and the transaction that is open on it. */
 export class Hold {
   /** Where it was asked for. */
@@ -48,6 +86,11 @@ export class Hold {
   readonly tally = new Tally();
   /** What could not be refused: COMMIT is refused instead. */
   readonly failures: TransactionCheckError[] = [];
+  /** What its transaction has written so far. */
+  readonly writes: Write[] = [];
+  /** The status of the response, once it is known. */
+  status: number | undefined = undefined;
+  isRolledBack = false;
   /** The last statement. */
   last: CallStack;
   /** A transaction is open on it: BEGIN has succeeded, neither COMMIT nor ROLLBACK was asked for. */
@@ -56,6 +99,8 @@ export class Hold {
   isOver = false;
   /** Statements in progress. */
   #running = 0;
+  /** How much had been written when each savepoint was set. */
+  readonly #savepoints = new Map<string, number>();
   #quietSince = 0;
 
   constructor(begun: CallStack, request: RequestUnit | undefined) {
@@ -75,6 +120,7 @@ export class Hold {
 
   /** A statement that was rolled back may run again, as a retry. */
   rolledBack(): void {
+    this.isRolledBack = true;
     this.request?.tally.subtract(this.tally);
   }
 
@@ -93,6 +139,15 @@ export class Hold {
     this.#running += 1;
   }
 
+  ran(statement: Ran): void {
+    const savepoint = savepointIn(statement.sql);
+    const write = savepoint ? undefined : writeOf(statement);
+    if (write) this.writes.push(write);
+    if (!savepoint) return;
+    if (savepoint.does === 'set') this.#savepoints.set(savepoint.name, this.writes.length);
+    if (savepoint.does === 'undo') this.writes.splice(this.#savepoints.get(savepoint.name) ?? Infinity);
+  }
+
   statementSettles(now: number): void {
     this.#running -= 1;
     this.#quietSince = now;
@@ -108,6 +163,7 @@ interface Parts {
   readonly until?: CallStack;
   readonly sql?: string;
   readonly request?: string;
+  readonly status?: number | undefined;
 }
 
 type Refusal = TransactionCheckError | undefined;
@@ -124,6 +180,8 @@ export class Rules {
   readonly #contexts: Contexts;
   readonly #keys: ServiceKeys;
   readonly #findings: Findings;
+  /** The last connection that a transaction was begun on in a scope. */
+  readonly #lastIn = new WeakMap<object, Hold>();
 
   constructor(settings: CheckSettings, contexts: Contexts, keys: ServiceKeys, findings: Findings) {
     this.#settings = settings;
@@ -174,6 +232,47 @@ export class Rules {
     if (refusal) hold.failures.push(refusal);
   }
 
+  /** A statement has succeeded. */
+  ran(hold: Hold, statement: Ran): void {
+    if (hold.isOpen && !this.#contexts.isUnchecked) hold.ran(statement);
+  }
+
+  /** A transaction of this scope has its connection, which is that of the context. */
+  acquiredIn(scope: object): void {
+    const hold = this.#contexts.current?.hold;
+    if (hold) this.#lastIn.set(scope, hold);
+  }
+
+  /** The status of the response is known to the request of this scope: before its COMMIT, or after its rollback. */
+  responded(scope: object, status: number): void {
+    const hold = this.#lastIn.get(scope);
+    if (!hold) return;
+    hold.status = status;
+    if (!hold.isRolledBack) return;
+    this.#lastIn.delete(scope);
+    if (REFUSES_CLIENT.has(status)) this.#written(hold, 'error-rolled-back', `${status} rolled back`);
+  }
+
+  /** Called before COMMIT. */
+  committing(hold: Hold): void {
+    const { status = 200 } = hold;
+    if (status >= 400 && status < 500 && !REFUSES_CLIENT.has(status))
+      hold.failures.push(...this.#written(hold, 'error-committed', `${status} committed`));
+  }
+
+  /** What was written, with the line of each. */
+  #written(hold: Hold, kind: FindingKind, decided: string): TransactionCheckError[] {
+    const lines = new Map<string, Write & { times: number }>();
+    for (const write of hold.writes) {
+      const line = `${write.what} ${JSON.stringify(write.stack.place)}`;
+      lines.set(line, { ...write, times: (lines.get(line)?.times ?? 0) + 1 });
+    }
+    return [...lines.values()].flatMap(({ times, what, sql, stack }) => {
+      const counted = `${times} ${times === 1 ? what : what.replace(' ', 's ')}`;
+      return this.#find({ kind, what: `${decided} ${counted}`, stack, hold, sql, status: hold.status }) ?? [];
+    });
+  }
+
   /** An HTTP request that the running code sends, or that the code of `stack` has sent. */
   httpRequest(request: string, stack?: CallStack): RefusedRequest | undefined {
     const hold = this.#contexts.openHold;
@@ -200,7 +299,7 @@ export class Rules {
     return this.#find({ kind: 'repeated-statement', what, sql, ...at });
   }
 
-  #find({ kind, what, stack = new CallStack(), hold, until, sql, request }: Parts): Refusal {
+  #find({ kind, what, stack = new CallStack(), hold, until, sql, request, status }: Parts): Refusal {
     if (this.#contexts.isUnchecked) return undefined;
     const occurrence: Occurrence = {
       kind,
@@ -212,6 +311,7 @@ export class Rules {
       key: this.#keys.of(stack.names),
       sql: sql === undefined ? undefined : shown(sql),
       request,
+      status,
     };
     return this.#findings.add(occurrence);
   }

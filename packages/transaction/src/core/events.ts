@@ -24,6 +24,60 @@ export const transactionFinishing = channel('ambit:transaction:finishing');
 /** `{ scope, outcome, milliseconds, error? }`, after COMMIT or ROLLBACK; the outcome is `committed`, `rolled back` or `unknown`. */
 export const transactionFinished = channel('ambit:transaction:finished');
 
+/**
+ * `{ scope, status }`, when the status of the response to a request is known; `scope` is the request's. Before COMMIT where the response
+ * decides, and behind the rollback otherwise, maybe more than once.
+ */
+const transactionResponse = channel('ambit:transaction:response');
+
+/**
+ * Publishes the status of the response to a request, for authors of hosts: without subscribers it does nothing.
+ *
+ * @param scope - the scope of the request
+ * @param status - of the response
+ *
+ * @example
+ * ```ts
+ * import type { IContainer } from '@ambit/container';
+ * import { publishResponse, type TransactionStart } from '@ambit/transaction/host';
+ *
+ * async function refuse(requestScope: IContainer, start: TransactionStart, error: unknown): Promise<Response> {
+ *   await start.rollback(error);
+ *   publishResponse(requestScope, 409);
+ *   return new Response(null, { status: 409 });
+ * }
+ * ```
+ */
+export function publishResponse(scope: object, status: number): void {
+  if (transactionResponse.hasSubscribers) transactionResponse.publish({ scope, status });
+}
+
+/** Nothing is published here: a transaction check binds its store to it. */
+export const uncheckedContext = channel('ambit:transaction:unchecked');
+
+/**
+ * Calls a function in which the transaction check finds nothing, because what it does there is meant so. Without a check it
+ * only calls the function.
+ *
+ * @param work - what may do what the check would report
+ * @returns what `work` returns
+ * @throws what `work` throws
+ *
+ * @example
+ * ```ts
+ * import type { IDatabasePool } from '@ambit/transaction';
+ * import { unchecked } from '@ambit/transaction/check';
+ *
+ * // The attempt is recorded whether the transaction around it commits or not.
+ * async function recordAttempt(pool: IDatabasePool, user: string): Promise<void> {
+ *   await unchecked(() => pool.query('INSERT INTO attempts (user_id) VALUES ($1)', [user]));
+ * }
+ * ```
+ */
+export function unchecked<T>(work: () => T): T {
+  return uncheckedContext.hasSubscribers ? uncheckedContext.runStores({}, work) : work();
+}
+
 /** The milliseconds since a `performance.now()`; 0 where it was not read, because nobody had subscribed yet. */
 export function since(start: number): number {
   return start === 0 ? 0 : performance.now() - start;

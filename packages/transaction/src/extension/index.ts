@@ -9,6 +9,7 @@ import { TRANSACTION } from '../transaction/transaction-of.js';
 
 export { systemClock } from '../core/clock.js';
 export { executeOn } from '../core/contract.js';
+export { unchecked } from '../core/events.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
 export {
   checkClock,

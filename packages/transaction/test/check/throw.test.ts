@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { transactionCheck, TransactionCheckError } from '../../src/check/index.js';
+import { transactionCheck, TransactionCheckError, unchecked } from '../../src/check/index.js';
+import { publishResponse } from '../../src/host/index.js';
 import { type IConnection, runInTransaction } from '../../src/index.js';
 import { FakePool } from '../../src/testing/index.js';
 import { type CheckedApp, connectionOf, useCheckedApps } from './support.js';
@@ -89,6 +90,44 @@ describe("in the mode 'throw'", () => {
     });
     await expect(work).rejects.toMatchObject({ cause: { findings: [{ kind: 'gap' }] } });
     expect(t.raw.stored).toEqual([]);
+  });
+
+  describe('the COMMIT of what a response of 400 would keep', () => {
+    const respond = (
+      t: CheckedApp,
+      work: (connection: IConnection) => Promise<unknown>,
+      status = 400,
+    ): Promise<unknown> =>
+      inTransaction(t, async (connection) => {
+        await work(connection);
+        publishResponse(t.app, status);
+      });
+
+    it('is refused, with what was written and was not undone', async () => {
+      const t = start();
+      const work = respond(t, async (connection) => {
+        for (const id of [1, 2]) await connection.query(`INSERT INTO items VALUES (${id})`);
+        await connection.query('WITH old AS (DELETE FROM carts RETURNING id) UPDATE users SET carts = 0');
+        await connection.query('SAVEPOINT half');
+        await connection.query('INSERT INTO undone VALUES (1)');
+        await connection.query('ROLLBACK TO SAVEPOINT half');
+        await connection.query('UPDATE stock SET level = 0 WHERE level < 0 RETURNING level');
+        await unchecked(() => connection.query('INSERT INTO audit VALUES (1)'));
+        await connection.query("SELECT 'INSERT INTO texts' FROM items FOR UPDATE");
+      });
+      await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED', cause: { code: 'AMBIT_TX_CHECK' } });
+      const found = t.check.findings.map(({ message }) => message.replace(/, at .*/s, ''));
+      const writes = ['2 INSERTs into items', '1 DELETE from carts, UPDATE of users'];
+      expect(found).toEqual(writes.map((what) => `400 committed ${what}`));
+      expect(t.raw.stored).toEqual([]);
+    });
+
+    it('is not, where nothing was written, or a success is sent', async () => {
+      const t = start();
+      await respond(t, (connection) => connection.query('SELECT 1'));
+      await respond(t, (connection) => connection.query('INSERT INTO items VALUES (1)'), 201);
+      expect(t.check.findings).toEqual([]);
+    });
   });
 
   it('refuses at each time, and reports once', async () => {
