@@ -62,7 +62,7 @@ const STEPS = {
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
-  sqlite: `node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node scripts/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
+  sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node scripts/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   failover: 'node service/failover/failover.mjs',
   galera: 'node service/failover/galera.mjs --short',

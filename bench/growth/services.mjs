@@ -7,9 +7,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { usedBySqlite } from './engines/sqlite-steps.mjs';
 import { createOutbox } from '../../packages/outbox/dist/index.js';
 import { readConfig, startService } from '../../service/dist/index.js';
+
+await import('../../service/chaos/support/synchronous-normal.mjs');
 
 const [host, environments] = process.argv.slice(2);
 const YEAR_MS = 31_536_000_000;
@@ -38,7 +39,6 @@ process.on('message', () => {
     node: user + system,
     pages: Number(io.rchar) / PAGE_BYTES,
     log: Number(io.wchar),
-    ...usedBySqlite(),
   });
 });
 process.on('disconnect', () => process.exit());

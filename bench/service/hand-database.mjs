@@ -1,7 +1,7 @@
 /** The drivers as one uses them who needs no packages of ours, with the statements of the service. */
 import { join } from 'node:path';
-import Database from 'libsql';
 import { Pool } from 'pg';
+import { DatabaseSync } from '../../service/chaos/support/sqlite.mjs';
 
 export const openDatabase = () =>
   process.env.DATABASE_URL
@@ -108,15 +108,15 @@ function openPostgres(connectionString) {
 
 function openSqlite(path) {
   const open = () => {
-    const database = new Database(path);
+    const database = new DatabaseSync(path);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
     database.exec('PRAGMA busy_timeout = 5000');
     const prepared = {};
     for (const name in onSqlite) prepared[name] = database.prepare(onSqlite[name]);
     const on = {
-      all: (name, values) => prepared[name].all(values ?? []),
-      one: (name, values) => prepared[name].get(values),
-      run: (name, values) => prepared[name].run(values),
+      all: (name, values) => prepared[name].all(...(values ?? [])),
+      one: (name, values) => prepared[name].get(...values),
+      run: (name, values) => prepared[name].run(...values),
     };
     return { database, on };
   };
@@ -156,7 +156,7 @@ function openSqlite(path) {
           writer.database.exec('COMMIT');
           return result;
         } catch (error) {
-          if (writer.database.inTransaction) writer.database.exec('ROLLBACK');
+          if (writer.database.isTransaction) writer.database.exec('ROLLBACK');
           throw error;
         }
       }),
