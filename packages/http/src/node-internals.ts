@@ -81,7 +81,14 @@ export function whileUnfinished(responses: readonly { finished: boolean }[], act
 /** To handlers and error handlers the head is sent from now on, or no longer. */
 export function pretendSent(res: ServerResponse, pretend: boolean): void {
   // Of HTTP/2 this property cannot be set, and the response says by itself what was sent.
-  Reflect.set(res, '_header', pretend ? 'held back' : null);
+  Reflect.set(res, '_header', pretend ? HELD_BACK : null);
+}
+
+const HELD_BACK = 'held back';
+
+/** Whether the head is sent, and not only held until COMMIT. */
+export function isHeadSent(res: ServerResponse): boolean {
+  return res.headersSent && Reflect.get(res, '_header') !== HELD_BACK;
 }
 
 /** Lets Node say again how long the body is, after its headers were removed. */

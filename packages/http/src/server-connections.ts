@@ -11,6 +11,7 @@ import {
   CONNECTION,
   finishBeforeErrors,
   hasNoRequest,
+  isHeadSent,
   isLast,
   replaceCloseIdle,
   responseOn,
@@ -83,6 +84,12 @@ export class ServerConnections {
     // The one below has read a handshake. Only this one knows whether a request came.
     server.on('secureConnection', (socket: Socket) => this.#meet(socket));
     server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
+    server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
+      // Those of the application.
+      if (server.listenerCount('checkContinue') > 1) return;
+      continueWhenRead(req, res);
+      server.emit('request', req, res);
+    });
   }
 
   /**
@@ -318,6 +325,15 @@ export class ServerConnections {
 }
 
 const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
+/** A client that expects `100 Continue` gets it when its body is first read: one that is refused before need not send it. */
+function continueWhenRead(req: IncomingMessage, res: ServerResponse): void {
+  req._read = (size) => {
+    Reflect.deleteProperty(req, '_read');
+    if (!isHeadSent(res)) res.writeContinue();
+    req._read(size);
+  };
+}
 
 /** Node forgets a stream that its client resets with NO_ERROR before it has its response: it never closes. */
 function destroyIfForgotten(stream: Http2Stream): void {

@@ -22,6 +22,43 @@ const BEHIND = [
 
 /** A request that arrived complete gets its true response, whatever the client sends behind it. */
 export function refusedInputContract(test: StageTest): void {
+  describe('a client that expects 100 Continue', () => {
+    const expecting = (path: string, size: number): string =>
+      requestText({ method: 'POST', path, headers: { expect: '100-continue', 'content-length': String(size) } });
+    const CONTENT = '{"items":[]}';
+
+    test('gets it when its body is read, and then its response', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      const client = await stage.client();
+      for (const id of [stage.orderId, crypto.randomUUID()]) {
+        Object.assign(stage, { orderId: id });
+        client.write(expecting('/orders', CONTENT.length).replace('host:', 'content-type: application/json\r\nhost:'));
+        await client.hears('HTTP/1.1 100 Continue');
+        client.write(CONTENT);
+        expect((await client.response()).status).toBe(100);
+        expect(await client.response()).toMatchObject({ status: 201, headers: { connection: 'keep-alive' } });
+        expect(await stage.stored()).toBe(true);
+      }
+    });
+
+    test('gets the refusal alone where nobody reads its body, and then the connection closes', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveOrder(() => work.here(), { limits: { maxRequests: 1 } });
+      const [working, client] = await Promise.all([stage.client(), stage.client()]);
+      working.send(ORDER);
+      await work.reached;
+      client.write(expecting('/orders', 12));
+      expect(await client.response()).toMatchObject({ status: 503, headers: { connection: 'close' } });
+      await client.closed();
+      expect(client.unread).toBe('');
+      working.leave();
+      work.letGo();
+    });
+  });
+
   describe.each(BEHIND)('a complete request followed by $name', ({ headers, behind }) => {
     test('is carried out and responded to, and then the connection closes', async ({ stage }) => {
       await stage.serveOrder(async (call) => {

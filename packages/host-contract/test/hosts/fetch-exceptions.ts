@@ -9,6 +9,7 @@ const WITHOUT_A_SOCKET: readonly Exception[] = [
   },
   { test: /pipeline/, because: 'requests on one connection are the business of the server' },
   { test: /followed by|garbage/, because: 'the server responds to what it cannot parse' },
+  { test: /gets the refusal alone/, because: 'the server says when a client may send its body' },
   { test: /maxRequestsPerConnection|has sent .* bytes more|wait for their turn|waits its turn/, because: 'the same' },
   {
     test: /a middleware kept|in a middleware|disconnected before the host saw/,
