@@ -5,7 +5,7 @@ import { createAppContainer, sandboxesOf, SCOPES } from './app-container.js';
 import { type Config, placeOf } from './config/config.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/logger.js';
-import { acceptWaitingClients, listenError } from './http/server.js';
+import { acceptWaitingClients, affordableConnections, listenError } from './http/server.js';
 import type { Telemetry } from './telemetry/telemetry.js';
 
 /** A running service. */
@@ -73,6 +73,7 @@ export async function startService(
       onFailure: (error) => health.requestFailed(error),
       transaction: { timeoutMs: config.transactionTimeoutMs },
       keepIdleMs: config.keepIdleMs,
+      maxConnections: config.maxConnections ?? affordableConnections(),
       ...options,
       logger,
       telemetry,

@@ -87,6 +87,8 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ START_TIMEOUT_MS: '0' }, { startTimeoutMs: 0 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
   [{ KEEP_IDLE_MS: '1000' }, { keepIdleMs: 1000 }],
+  [{ MAX_CONNECTIONS: '100' }, { maxConnections: 100 }],
+  [{}, { maxConnections: undefined }],
 ];
 
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
@@ -113,6 +115,7 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['QUERY_TIMEOUT_MS', '600001', 'QUERY_TIMEOUT_MS must be a whole number from 1 to 600000, not "600001"'],
   ['TRANSACTION_TIMEOUT_MS', 'none', 'TRANSACTION_TIMEOUT_MS must be a whole number from 1 to 600000, not "none"'],
   ['START_TIMEOUT_MS', '10s', 'START_TIMEOUT_MS must be a whole number from 0 to 600000, not "10s"'],
+  ['MAX_CONNECTIONS', '0', 'MAX_CONNECTIONS must be a whole number from 1 to 1000000, not "0"'],
   ['SHUTDOWN_TIMEOUT_MS', '600001', 'SHUTDOWN_TIMEOUT_MS must be a whole number from 0 to 600000, not "600001"'],
 ];
 

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Registration } from '@ambit/container';
 import { HttpError } from '@ambit/http';
-import { connectionLost, Happenings, Pause } from '@ambit/host-contract';
+import { connectionLost, Happenings, Pause, requestText } from '@ambit/host-contract';
 import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
 import { respondToFailure } from '../src/http/response.js';
@@ -139,6 +139,17 @@ onEveryStage((stage) => {
     expect((await stage.get(`/api/users/${crypto.randomUUID()}`)).status).toBe(404);
     await stage.app.log.finds({ msg: 'request', status: 404 });
     expect(stage.app.log.records.filter(({ msg }) => msg === 'request failed')).toEqual([]);
+  });
+
+  test('a body that is announced as too large is refused before its client sends it', async () => {
+    const client = await stage.app.client();
+    const headers = { 'content-type': 'application/json', 'content-length': '2000000', expect: '100-continue' };
+    client.write(requestText({ method: 'POST', path: '/api/users', headers }));
+    const { status, headers: received, text } = await client.response();
+    expect([status, JSON.parse(text)]).toEqual([413, { error: 'The body is too large' }]);
+    expect(received['connection']).toBe('close');
+    await client.closed();
+    expect(client.unread).toBe('');
   });
 
   test('what fails after its client has disconnected is logged, however its causes are linked', async () => {

@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { requestText } from '@ambit/host-contract';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { limitServer, respondToClientError } from '../src/http/server.js';
 import { createLogger } from '../src/index.js';
 
@@ -26,7 +28,7 @@ beforeEach(async () => {
     if (req.method === 'GET') res.end(Buffer.alloc(MUCH));
     if (req.method === 'PUT') res.end();
   });
-  limitServer(server, logger);
+  limitServer(server, { logger });
   server.on('clientError', respondToClientError(logger));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true });
@@ -84,4 +86,60 @@ test('a connection with a request now and then stays open', async () => {
     await pause(300);
   }
   expect(socket.destroyed).toBe(false);
+});
+
+test('connections beyond the limit are closed at once, and logged once a minute', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const limited = createServer();
+  try {
+    const lines: string[] = [];
+    const logger = createLogger('info', { write: (line) => void lines.push(line) });
+    limitServer(limited, { logger, maxConnections: 2 });
+    await once(limited.listen(0, '127.0.0.1'), 'listening');
+    const { port } = limited.address() as AddressInfo;
+    const silent = await Promise.all(
+      [1, 2].map(async () => {
+        const accepted = once(limited, 'connection');
+        const one = connect(port, '127.0.0.1');
+        await accepted;
+        return one;
+      }),
+    );
+    const refuse = async (): Promise<void> => {
+      await once(
+        connect(port, '127.0.0.1')
+          .on('error', () => undefined)
+          .resume(),
+        'close',
+      );
+    };
+    for (let i = 0; i < 3; i++) await refuse();
+    const record = {
+      level: 40,
+      msg: 'connections refused: as many are open as MAX_CONNECTIONS allows',
+      maxConnections: 2,
+      fix: expect.stringContaining('ulimit -n'),
+    };
+    const records = (): object[] => lines.map((line) => JSON.parse(line) as object);
+    expect(records()).toMatchObject([{ ...record, refused: 1 }]);
+    vi.advanceTimersByTime(60_000);
+    expect(records()).toMatchObject([record, { ...record, refused: 2 }]);
+    vi.advanceTimersByTime(60_000);
+    expect(lines).toHaveLength(2);
+    for (const one of silent) one.destroy();
+  } finally {
+    vi.useRealTimers();
+    limited.close();
+  }
+});
+
+test('by default three quarters of the descriptors are for connections', () => {
+  const script = `import('./http/server.js').then(({ affordableConnections }) => console.log(affordableConnections()))`;
+  const most = (limit: string): string =>
+    execFileSync('sh', ['-c', `ulimit -n ${limit} && exec "$0" -e "$1"`, process.execPath, script], {
+      cwd: join(import.meta.dirname, '../dist'),
+      encoding: 'utf8',
+    });
+  expect(Number(most('512'))).toBe(384);
+  expect(Number(most('$(ulimit -Hn)'))).toBeLessThanOrEqual(10_000);
 });

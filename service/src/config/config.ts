@@ -85,6 +85,8 @@ export interface Config {
   /** How long the start retries while the database is unavailable; an attempt in progress is completed. */
   readonly startTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
+  /** How many connections may be open; undefined for as many as the process has descriptors for, up to 10,000. */
+  readonly maxConnections: number | undefined;
   /** How long idle connections stay open at shutdown, for a request that is on its way already. */
   readonly keepIdleMs: number;
   /** After how long the transaction of a request is rolled back. */
@@ -193,8 +195,8 @@ export function readConfig(env: Environment): Config {
   };
   const oneOf = <T extends string>(name: string, values: readonly T[], fallback: T): T =>
     read(name, fallback, (text) => values.find((value) => value === text), `one of ${values.join(', ')}`);
-  const wholeNumber = (name: string, fallback: number, min: number, max: number): number =>
-    read(name, fallback, (text) => inRange(text, min, max), `a whole number from ${min} to ${max}`);
+  const wholeNumber = <F extends number | undefined>(name: string, fallback: F, min: number, max: number): number | F =>
+    read<number | F>(name, fallback, (text) => inRange(text, min, max), `a whole number from ${min} to ${max}`);
 
   const mode = given('NODE_ENV');
   const onOff = (name: string): boolean => oneOf(name, ['0', '1'], '0') === '1';
@@ -254,6 +256,7 @@ export function readConfig(env: Environment): Config {
     logFormat: oneOf('LOG_FORMAT', LOG_FORMATS, 'auto'),
     startTimeoutMs: wholeNumber('START_TIMEOUT_MS', 10_000, 0, 600_000),
     shutdownTimeoutMs: wholeNumber('SHUTDOWN_TIMEOUT_MS', 10_000, 0, 600_000),
+    maxConnections: wholeNumber('MAX_CONNECTIONS', undefined, 1, 1_000_000),
     keepIdleMs: wholeNumber('KEEP_IDLE_MS', 0, 0, 60_000),
     transactionTimeoutMs: wholeNumber('TRANSACTION_TIMEOUT_MS', 8000, 1, 600_000),
     transactionCheck: TRANSACTION_CHECKS[oneOf('TRANSACTION_CHECK', ['0', '1', 'throw'], '0')],

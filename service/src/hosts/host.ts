@@ -16,6 +16,8 @@ export interface HostOptions {
   readonly transaction?: { readonly timeoutMs: number };
   /** How long idle connections stay open while the host closes; 0 by default. */
   readonly keepIdleMs?: number;
+  /** How many connections may be open; further ones are closed at once, which is logged. No limit by default. */
+  readonly maxConnections?: number | undefined;
   /** Called with every error that is the service's fault, which the client sees as 500 or 503. */
   readonly onFailure?: (error: unknown) => void;
   /** Spans and metrics; none by default. */

@@ -216,7 +216,11 @@ export class JsonBodies {
       const fail = (): void => body?.refuse(new Problem(400, 'The body did not arrive whole'));
 
       if (req.destroyed) fail();
-      if (announced > MAX_BYTES) refuseLarge();
+      if (announced > MAX_BYTES) {
+        refuseLarge();
+        // The client waits for `100 Continue`, which it would get if its body was read.
+        if (req.headers.expect !== undefined) return;
+      }
       // A refused body is still read: closing a connection with unread bytes would lose the response.
       req.on('data', (piece: Buffer) => {
         received += piece.length;

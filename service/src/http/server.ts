@@ -108,8 +108,52 @@ export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInt
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
 
+/** What thousands of silent clients cost is little; many more would be a flood. */
+const MOST_CONNECTIONS = 10_000;
+/** The rest is for the database, files and requests to others. */
+const SHARE_OF_FILES = 3 / 4;
+const REPORT_EVERY_MS = 60_000;
+
+/** How many connections this process has descriptors for. Reading that limit takes some 50 ms. */
+export function affordableConnections(): number {
+  // It would look up the names of all peers. Missing in the types of Node 20.
+  Object.assign(process.report, { excludeNetwork: true });
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
+  const files = Number(userLimits?.open_files?.soft);
+  return files > 0 ? Math.min(MOST_CONNECTIONS, Math.floor(files * SHARE_OF_FILES)) : MOST_CONNECTIONS;
+}
+
+/** Further connections are closed at once: without descriptors the database could not be reached any more, and nothing would be logged. */
+function limitConnections(server: Server, maxConnections: number, logger: Pick<ILogger, 'warn'>): void {
+  server.maxConnections = maxConnections;
+  let refused = 0;
+  let reporting: NodeJS.Timeout | undefined;
+  const report = (): void => {
+    reporting = undefined;
+    if (refused === 0) return;
+    const fix =
+      'Look who has them open; raise MAX_CONNECTIONS, and the limit of open files (ulimit -n), where they are needed';
+    logger.warn({
+      msg: 'connections refused: as many are open as MAX_CONNECTIONS allows',
+      refused,
+      maxConnections,
+      fix,
+    });
+    refused = 0;
+    reporting = setTimeout(report, REPORT_EVERY_MS).unref();
+  };
+  server.on('drop', () => {
+    refused += 1;
+    if (!reporting) report();
+  });
+}
+
 /** The same limits on both hosts, and the same messages where Node would respond without a body. */
-export function limitServer(server: Server, logger: ILogger): void {
+export function limitServer(
+  server: Server,
+  { logger, maxConnections }: Pick<HostOptions, 'logger' | 'maxConnections'>,
+): void {
+  if (maxConnections !== undefined) limitConnections(server, maxConnections, logger);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;

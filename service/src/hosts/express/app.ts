@@ -219,7 +219,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
 
 export function createExpressHost(container: IContainer, options: HostOptions): Host {
   const server = createServer(SERVER_OPTIONS, createExpressApp(container, options));
-  limitServer(server, options.logger);
+  limitServer(server, options);
   simplifyTargets(server);
   server.on('clientError', respondToClientError(options.logger));
   return {

@@ -59,7 +59,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 
 export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
   const app = await createFastifyApp(container, options);
-  limitServer(app.server, options.logger);
+  limitServer(app.server, options);
   simplifyTargets(app.server);
   return {
     listen: async (port, host) => {
