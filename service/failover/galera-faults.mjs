@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { atOnce, bytesOf, Client } from '../chaos/support/client.mjs';
 import { until } from '../chaos/support/program.mjs';
 import { seconds } from './galera-cluster.mjs';
+import { endWithSelects } from './galera-selects.mjs';
 
 /** So long a fault lasts once everybody has noticed it. */
 const LASTS_MS = 2000;
@@ -23,6 +24,7 @@ export const SHORT_FAULTS = {
     const counts = [...statuses].map(([status, count]) => `${count} x ${status}`);
     return `${KEYS} keys, ${PER_INSTANCE} requests to each: ${counts.join(', ')}`;
   },
+  'transactions that end with a new SELECT': (cluster, _loads, refute) => endWithSelects(cluster, 500, refute),
   'kill -9 of db-3': async (cluster) => {
     const node = cluster.node(3);
     node.kill();
@@ -45,6 +47,16 @@ export const SHORT_FAULTS = {
 /** @type {Faults} */
 export const FAULTS = {
   ...SHORT_FAULTS,
+  '10,000 transactions that end with a new SELECT': (cluster, _loads, refute) =>
+    endWithSelects(cluster, 10_000, refute),
+  '10,000 such transactions, while db-3 is cut off again and again': (cluster, _loads, refute) =>
+    endWithSelects(cluster, 10_000, refute, async () => {
+      await pause(LASTS_MS);
+      cluster.network.unplug(3);
+      await cluster.excluded(cluster.node(3));
+      cluster.network.plug(3);
+      await cluster.synced(cluster.node(3));
+    }),
   'ordered stop of db-3': async (cluster) => {
     const node = cluster.node(3);
     await node.stop();
