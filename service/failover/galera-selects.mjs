@@ -20,7 +20,7 @@ const LIST = Array.from({ length: 1000 }, (_, number) => number).join(', ');
  * @param {() => Promise<void>} [disturb] runs meanwhile, again and again
  * @returns {Promise<string>} what became of them
  */
-export async function endWithSelects(cluster, count, refute, disturb) {
+export async function endWithSelects(cluster, count, refute, disturb = () => pause(AGAIN_AFTER_MS)) {
   await cluster.query('CREATE OR REPLACE TABLE marks (id varchar(40) PRIMARY KEY)');
   await cluster.query('CREATE OR REPLACE TABLE marked (id integer PRIMARY KEY, n integer NOT NULL)');
   for (let id = 0; id < ROWS; id++) await cluster.query(`INSERT INTO marked VALUES (${id}, 0)`);
@@ -39,7 +39,8 @@ export async function endWithSelects(cluster, count, refute, disturb) {
         const id = `mark-${++serial}`;
         /** @param {import('@ambit/container').IContainer} scope */
         const work = async (scope) => {
-          const connection = /** @type {import('@ambit/transaction').IConnection} */ (scope.resolve('IConnection'));
+          /** @type {import('@ambit/transaction').IConnection} */
+          const connection = scope.resolve('IConnection');
           await connection.query('INSERT INTO marks VALUES ($1)', [id]);
           await connection.query('UPDATE marked SET n = n + 1 WHERE id = $1', [between(0, ROWS - 1)]);
           await connection.query(`SELECT n AS n${++serial} FROM marked WHERE id = $1 AND id IN (${LIST})`, [1]);
@@ -56,7 +57,7 @@ export async function endWithSelects(cluster, count, refute, disturb) {
     }),
   );
   const disturbing = (async () => {
-    while (disturb && !isDone()) await disturb();
+    while (!isDone()) await disturb();
   })();
   await Promise.all([...clients, disturbing]);
   await cluster.repair();

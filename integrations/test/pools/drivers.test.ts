@@ -381,7 +381,7 @@ describe('a pool over mysql2', () => {
       [
         'at',
         new Date('2024-10-27T01:30:00Z'),
-        "2024-10-27T01:30:00.000Z, which mysql2 gives back as another time with timezone 'local'",
+        "2024-10-27T01:30:00.000Z, which mysql2 reads as another time with timezone 'local'",
       ],
       ['at', new Date('0050-06-01T00:00:00Z'), 'is no date of the years 100 to 9999'],
       ['at', new Date('+010000-06-01T00:00:00Z'), 'is no date of the years 100 to 9999'],

@@ -106,7 +106,7 @@ export function respondToFailure(
   return sent;
 }
 
-/** Every connection of the pool, or of the server, was in use: whoever sets the sizes has to know, and nothing is broken. */
+/** Every connection of the pool, or of the server, was in use: the sizes may have to be raised, and nothing is broken. */
 function isBusy(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown };
   return code === 'AMBIT_TX_ACQUIRE_TIMEOUT' || (code === 'AMBIT_TX_ACQUIRE_FAILED' && sqlStateOf(error) === NO_ROOM);

@@ -18,7 +18,7 @@ import { LogBook } from './log-book.js';
 export type HostVariant = Config['hostVariant'];
 
 /** On a busy machine the limits of production would refuse orders that wait for each other; only what hangs reaches these. */
-const PATIENT = { ACQUIRE_TIMEOUT_MS: '55000', QUERY_TIMEOUT_MS: '55000', TRANSACTION_TIMEOUT_MS: '55000' };
+const LONG_LIMITS = { ACQUIRE_TIMEOUT_MS: '55000', QUERY_TIMEOUT_MS: '55000', TRANSACTION_TIMEOUT_MS: '55000' };
 
 /** The service in this process, built as in production except that the log is kept and the pool is watched. */
 export class App implements AsyncDisposable {
@@ -56,7 +56,7 @@ export class App implements AsyncDisposable {
   }
 
   static async start(variant: HostVariant, env: Readonly<Record<string, string>>): Promise<App> {
-    const config = readConfig({ HOST_VARIANT: variant, PORT: '0', TRANSACTION_CHECK: 'throw', ...PATIENT, ...env });
+    const config = readConfig({ HOST_VARIANT: variant, PORT: '0', TRANSACTION_CHECK: 'throw', ...LONG_LIMITS, ...env });
     const app = new App(config);
     app.#host = await createHost(variant, app.container, {
       logger: app.log.logger,

@@ -75,7 +75,7 @@ export class Idle {
     return { connection, isAsLeft: lastingOf(connection) === taken };
   }
 
-  giveBack(connection: Mysql2Connection): void {
+  release(connection: Mysql2Connection): void {
     this.#call(() => connection.release());
   }
 

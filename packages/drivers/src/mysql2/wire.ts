@@ -204,7 +204,7 @@ export class Mysql2Wire implements Wire {
 
   release(possiblyBroken: boolean): void {
     if (!possiblyBroken && !this.isLost && this.#state === AUTOCOMMIT) {
-      this.#shared.idle.giveBack(this.#connection);
+      this.#shared.idle.release(this.#connection);
       return;
     }
     this.#connection.destroy();
@@ -307,7 +307,7 @@ function mysqlValue(value: unknown, position: number, timezone: string): unknown
 function objectValue(value: object, position: number, timezone: string): unknown {
   if (isDate(value)) {
     if (isKept(dateValue(value, position), timezone)) return value;
-    const why = `is ${value.toISOString()}, which mysql2 gives back as another time with timezone '${timezone}'`;
+    const why = `is ${value.toISOString()}, which mysql2 reads as another time with timezone '${timezone}'`;
     throw refusedValue(position, why, '22008');
   }
   if (value.constructor?.name === 'TypedParameter') return value;
