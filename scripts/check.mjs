@@ -61,6 +61,7 @@ const STEPS = {
   mutants: 'node scripts/mutants.mjs',
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
+  'one-client': 'node lab/pieces.mjs && node lab/pipelining.mjs',
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node scripts/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
@@ -110,7 +111,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation mutants pipelines model fuzz-mutants histories nothing-lost failover galera-all patroni tenants events relays read-your-writes concurrency shutdown hostile-load ' +
+  'simulation mutants pipelines model fuzz-mutants histories nothing-lost failover galera-all patroni tenants events relays read-your-writes concurrency shutdown hostile-load one-client ' +
   'plans growth images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 

@@ -264,7 +264,8 @@ export class ConnectedRequest {
   open(done: Done): void {
     if (this.isOut) this.#openScope(done);
     else if (this.#isTaken) this.#enter(done);
-    else this.#openWhenNext(done);
+    // Behind a middleware that took its time: it may have come before others.
+    else if (!isLast(this.res)) this.#openWhenNext(done);
   }
 
   /** The connection is lost, or will take no response to this request: finishes it. */

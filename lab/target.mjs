@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** @param {string} path */
+const file = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+/**
+ * What a name starts: the program, its arguments, and a line by which its port is known.
+ * @param {string} name
+ * @param {string} folder
+ */
+function programOf(name, folder) {
+  const [what = '', detail = ''] = name.split(' ');
+  if (what === 'service')
+    return { args: [file('../service/dist/main.js')], env: { HOST_VARIANT: detail, DATA_DIR: folder, PORT: '0' } };
+  return { args: [file('./apps.mjs'), what, detail], env: {} };
+}
+
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** A server in a process of its own, with a heap of so many MB. */
+export class Target {
+  exited = false;
+  port = 0;
+  #child;
+  #folder;
+
+  /** @param {import('node:child_process').ChildProcess} child @param {string} folder */
+  constructor(child, folder) {
+    this.#child = child;
+    this.#folder = folder;
+    child.once('exit', () => (this.exited = true));
+  }
+
+  /** @param {string} name @param {number} heapMb */
+  static async start(name, heapMb) {
+    const folder = mkdtempSync(join(tmpdir(), 'ambit-lab-'));
+    const { args, env } = programOf(name, folder);
+    const child = spawn(process.execPath, [`--max-old-space-size=${heapMb}`, ...args], {
+      env: { ...process.env, NODE_ENV: 'production', LOG_LEVEL: 'info', ...env },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const target = new Target(child, folder);
+    running.add(child);
+    target.port = await new Promise((resolve, reject) => {
+      child.once('exit', () => reject(new Error(`${name} did not start`)));
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        const port = /"port":(\d+)/.exec(line)?.[1] ?? /"url":"http:\/\/[^:]+:(\d+)/.exec(line)?.[1];
+        if (port) resolve(Number(port));
+      });
+    });
+    return target;
+  }
+
+  /** The most that it had in memory. */
+  get peakMb() {
+    try {
+      const [, kb = 0] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')) ?? [];
+      return Math.round(Number(kb) / 1024);
+    } catch {
+      return 0;
+    }
+  }
+
+  async stop() {
+    if (!this.exited) {
+      this.#child.kill('SIGKILL');
+      await once(this.#child, 'exit');
+    }
+    running.delete(this.#child);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
