@@ -136,8 +136,11 @@ export function finishBeforeErrors(server: Server): void {
       if (code !== CLIENT_LEFT && !socket.destroyed && connectionOf(socket)?.finish()) return true;
       if (isResponding(socket)) return Boolean(socket.destroy());
     } else if (event === 'upgrade' || event === 'connect') {
+      const socket = args[1] as Socket;
+      if (!connectionOf(socket)?.isFinishing) return emit(event, ...args);
       // It came beyond the limit.
-      if (connectionOf(args[1] as Socket)?.isFinishing) return true;
+      keepResponding(socket);
+      return true;
     }
     return emit(event, ...args);
   };
@@ -149,12 +152,15 @@ export function finishBeforeErrors(server: Server): void {
       socket.writeHead(405).end();
       return;
     }
-    // Node has taken all of its listeners off.
-    socket.on('error', () => undefined);
+    keepResponding(socket);
     if (!connectionOf(socket)?.finish()) socket.destroy();
-    // Node does not notify the response in progress either when its socket takes more.
-    socket.on('drain', () => responseOn(socket)?.emit('drain'));
   });
+}
+
+/** Node has taken all of its listeners off the socket: a response in progress is no longer notified when that takes more. */
+function keepResponding(socket: Socket): void {
+  socket.on('error', () => undefined);
+  socket.on('drain', () => responseOn(socket)?.emit('drain'));
 }
 
 /** Closes the connection when its last response is out. Until then, what else comes is read and dropped, so that a client that leaves is noticed. */

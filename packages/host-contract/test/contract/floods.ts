@@ -130,6 +130,24 @@ export function floodContract(test: StageTest): void {
       expect(client.unread).toBe('');
     });
 
+    test.for(['CONNECT test:443 HTTP/1.1\r\nhost: test\r\n\r\n', 'HELLO\r\n\r\n', ''])(
+      'the response before them is whole, whatever comes behind them: %j',
+      async (behind, { stage }) => {
+        const parts = Array.from({ length: 120 }, () => 'x'.repeat(100_000));
+        await stage.serveRequest(() => ({ kind: 'stream', stream: Readable.from(parts) }), {
+          limits: { maxRequestsPerConnection: 1 },
+        });
+        const client = await stage.client();
+        client.stopReading();
+        client.write(requestText({ path: '/' }).repeat(3) + behind);
+        await stage.get('/nowhere');
+        client.readOn();
+        expect((await client.response()).text).toHaveLength(12_000_000);
+        await client.closed();
+        expect(client.unread).toBe('');
+      },
+    );
+
     test('any number gets its responses while no more than maxRequestsPerConnection wait for theirs', async ({
       stage,
     }) => {
