@@ -1,23 +1,26 @@
 import { createRequire } from 'node:module';
+import { type AddressInfo, connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import type { DatabasePool } from '@ambit/transaction';
 import { PGlite } from '@electric-sql/pglite';
 import { type BetterSqlite3, fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import { fromNodeSqlite } from '@ambit/drivers/node-sqlite';
-import { fromPgPool } from '@ambit/drivers/pg';
+import { fromPgPool, type PgPool } from '@ambit/drivers/pg';
 import { fromPGlite } from '@ambit/drivers/pglite';
 import { fromPostgresJs } from '@ambit/drivers/postgres-js';
+import { neonConfig, Pool as NeonPool } from '@neondatabase/serverless';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterAll } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
 import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
 import { MARIADB_LEFTOVERS } from '../../../packages/transaction/test/support/mariadb-leftovers.js';
 import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/postgres-leftovers.js';
 import { LEFTOVERS_OF_ONE_CONNECTION } from '../../../packages/transaction/test/support/sqlite-leftovers.js';
-import { inFolder, mariadbUrl, newName, openSchema, testDatabase } from './databases.js';
+import { inFolder, mariadbUrl, newName, openSchema, postgresUrl, testDatabase } from './databases.js';
 
 // It has no types of its own.
 const BetterSqlite3Database = createRequire(import.meta.url)('better-sqlite3-13') as new (
@@ -43,9 +46,30 @@ function sharedInFolder<T extends { exec(sql: string): unknown }>(
   });
 }
 
-const pools: readonly ContractDatabase[] = [
-  {
-    name: 'pg',
+const { Pool: OldPool } = createRequire(import.meta.url)('pg-8-11') as { Pool: typeof Pool };
+
+// Neon's driver is made of an older `pg`, and sends its protocol through WebSockets.
+const tunnels = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+tunnels.on('connection', (client) => {
+  const { hostname, port } = new URL(postgresUrl);
+  const server = connect(Number(port), hostname);
+  server.on('data', (bytes) => client.send(bytes));
+  client.on('message', (bytes) => server.write(bytes as Buffer));
+  server.on('close', () => client.close()).on('error', () => client.close());
+  client.on('close', () => server.destroy());
+});
+neonConfig.wsProxy = () => `127.0.0.1:${(tunnels.address() as AddressInfo).port}`;
+neonConfig.useSecureWebSocket = neonConfig.pipelineConnect = false;
+afterAll(() => {
+  tunnels.close();
+});
+
+function overPg(
+  name: string,
+  DriverPool: new (options: { connectionString: string; max: number }) => Pick<Pool, 'connect'> & PgPool,
+): ContractDatabase {
+  return {
+    name,
     hasSeveralWriters: true,
     terminates: true,
     isPostgres: true,
@@ -54,7 +78,7 @@ const pools: readonly ContractDatabase[] = [
     open: async () => {
       const { url, drop } = await openSchema();
       return testDatabase(({ max, ...options }) => {
-        const pool = new Pool({ connectionString: url, max });
+        const pool = new DriverPool({ connectionString: url, max });
         const otherUser = async (statements: readonly string[]): Promise<void> => {
           const client = await pool.connect();
           for (const sql of statements) await client.query(sql);
@@ -63,7 +87,13 @@ const pools: readonly ContractDatabase[] = [
         return { pool: fromPgPool(pool, options), otherUser };
       }, drop);
     },
-  },
+  };
+}
+
+const pools: readonly ContractDatabase[] = [
+  overPg('pg', Pool),
+  overPg('pg 8.11', OldPool),
+  overPg("Neon's driver", NeonPool),
   {
     name: 'postgres-js',
     hasSeveralWriters: true,

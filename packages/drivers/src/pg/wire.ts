@@ -1,4 +1,4 @@
-import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
+import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
 import {
   type PgResult,
   requestCancel,
@@ -87,14 +87,8 @@ interface Backend {
 
 const CANCEL_MS = 1000;
 
-/**
- * Before 8.12 `pg` has no `queryMode`: it uses the extended protocol where there are values, or where the number of rows is limited, here by the
- * highest number that it can send. Newer versions, which have `getTransactionStatus()`, need no limit, with which PostgreSQL uses one process only.
- */
-function extended(client: object, values: readonly unknown[]): object {
-  const hasMode = values.length > 0 || 'getTransactionStatus' in client;
-  return hasMode ? { queryMode: 'extended' } : { rows: 2 ** 31 - 1 };
-}
+/** A statement of `pg`, or of a driver that is made of it. */
+type QueryClass = new (config: object) => { requiresPreparation(): boolean };
 
 /** What outlives the use of a client. */
 interface Known {
@@ -120,9 +114,22 @@ export class PgClients {
   /** Without `getTransactionStatus()` only a response says whether the client is in a transaction. */
   async checkedOut(client: PgClient): Promise<Known> {
     const known = this.of(client);
-    if (known.status() === null && !known.lostBecause) await client.query({ text: '' }).catch(() => undefined);
-    return known;
+    if (known.status() !== null || known.lostBecause) return known;
+    try {
+      await client.query({ text: '' });
+      if (known.status() === null) throw tooOld();
+      return known;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
   }
+}
+
+function tooOld(): TransactionError {
+  const what =
+    'fromPgPool() needs clients that say whether a transaction is open: pg 8.11 or newer, with pg-native 8.21';
+  return new TransactionError('AMBIT_TX_VERSION', what);
 }
 
 export class PgWire implements Wire {
@@ -155,9 +162,21 @@ export class PgWire implements Wire {
   async send(text: string, values?: readonly unknown[], options: ExecuteOptions = {}): Promise<ExecuteResult<never>> {
     const { rowMode, types } = options;
     // The extended protocol takes one statement only.
-    const config = values ? { text, values, ...extended(this.#client, values), rowMode } : { text };
+    const config = values ? { text, values, queryMode: 'extended', rowMode } : { text };
     const parsers = types ? safeTypes(types, this.#client) : this.#types;
-    return resultOfPg((await this.#client.query({ ...config, types: parsers })) as PgResult);
+    const asked = { ...config, types: parsers };
+    const isKnown = values?.length !== 0 || 'getTransactionStatus' in this.#client;
+    return resultOfPg((await (isKnown ? this.#client.query(asked) : this.#extended(asked))) as PgResult);
+  }
+
+  /** `queryMode` came with `pg` 8.12, and Neon's driver has none; with values the protocol is the extended one by itself. */
+  #extended(config: object): Promise<unknown> {
+    const { Query } = this.#client.constructor as unknown as { Query: QueryClass };
+    const query = Object.assign(new Query(config), { requiresPreparation: () => true });
+    return new Promise((resolve, reject) => {
+      const settle = (error: unknown, result: unknown): void => (error ? reject(error) : resolve(result));
+      void (this.#client as unknown as { query(query: object, settle: unknown): unknown }).query(query, settle);
+    });
   }
 
   cancel(): void {
