@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { saysNothingStored } from '../src/core/sql-state.js';
 import { translated } from '../src/postgres/language.js';
 import { StatementNames } from '../src/postgres/driver.js';
@@ -21,6 +21,13 @@ describe('what PgBouncer takes its leave with, which is 08P01 whatever the reaso
       sqlState: '08P01',
     });
   });
+});
+
+test('the statement mode of PgBouncer, where nothing can be committed or rolled back, is no outage', () => {
+  const error = Object.assign(said('FATAL', '08P01'), {
+    message: 'transaction blocks not allowed in statement pooling mode',
+  });
+  expect(translated(error, true)).toMatchObject({ code: 'AMBIT_TX_UNSUPPORTED', status: 500, cause: error });
 });
 
 describe('what PostgreSQL takes its leave with', () => {

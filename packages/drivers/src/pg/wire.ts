@@ -174,7 +174,7 @@ export class PgWire implements Wire {
     const { Query } = this.#client.constructor as unknown as { Query: QueryClass };
     const query = Object.assign(new Query(config), { requiresPreparation: () => true });
     return new Promise((resolve, reject) => {
-      const settle = (error: unknown, result: unknown): void => (error ? reject(error) : resolve(result));
+      const settle = (error: Error | null, result: unknown): void => (error ? reject(error) : resolve(result));
       void (this.#client as unknown as { query(query: object, settle: unknown): unknown }).query(query, settle);
     });
   }

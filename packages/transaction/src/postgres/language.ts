@@ -86,9 +86,16 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '53300': 'PostgreSQL has no room for another connection',
 };
 
+/** What PgBouncer says of BEGIN where it gives each statement another session. */
+const STATEMENT_MODE = /statement pooling mode/;
+
 /** The error of the driver becomes the cause of one of ours, with a code and the SQLSTATE. */
 export function translated(error: unknown, connectionDied: boolean): TransactionError {
   if (isTransactionError(error)) return error;
+  if (codeOf(error) === PROTOCOL_VIOLATION && STATEMENT_MODE.test((error as Error).message)) {
+    const what = 'PgBouncer runs in statement mode, which has no transactions: set pool_mode = transaction or session';
+    return new TransactionError('AMBIT_TX_UNSUPPORTED', what, { cause: error });
+  }
   if (!connectionDied && !hangsUp(error)) {
     return refusedStatement(error, sqlStateOf(error));
   }
@@ -232,8 +239,18 @@ function beginStatement({ isolation, readOnly }: BeginOptions): string {
 
 const ISOLATION_SQL = "SELECT current_setting('transaction_isolation') AS isolation WHERE $1::text IS NOT NULL";
 
+const READS_LAST_ID = /\b(?:last|curr)val\s*\(/i;
+
+/** A session keeps the last ids of its sequences, and the next user of the connection would read that of another. */
+function refuseLastId(sql: string): void {
+  if (!READS_LAST_ID.test(sql) || !READS_LAST_ID.test(unquoted(sql))) return;
+  const what = 'lastval() and currval() may give the id of another user of the connection: take it from RETURNING';
+  throw new TransactionError('AMBIT_TX_UNSUPPORTED', what);
+}
+
 /** PostgreSQL, whichever driver is used. */
 export const POSTGRES_LANGUAGE: Language = {
+  check: refuseLastId,
   begin: (options) => [beginStatement(options)],
   isolationSql: ISOLATION_SQL,
   leavesSessionState,

@@ -39,6 +39,20 @@ export const POSTGRES_LEFTOVERS: readonly Leftover[] = [
     expected: { draft: null },
   },
   {
+    what: 'the id of a row',
+    setUp: ['CREATE TABLE numbered (id serial PRIMARY KEY)'],
+    leave: ['INSERT INTO numbered DEFAULT VALUES'],
+    look: 'SELECT lastval() AS id',
+    expected: { code: 'AMBIT_TX_UNSUPPORTED' },
+  },
+  {
+    what: 'the number of a sequence',
+    setUp: ['CREATE SEQUENCE numbers'],
+    leave: ["SELECT nextval('numbers')"],
+    look: "SELECT CURRVAL ('numbers') AS id",
+    expected: { code: 'AMBIT_TX_UNSUPPORTED' },
+  },
+  {
     what: 'a prepared statement',
     leave: ['PREPARE mine AS SELECT 1'],
     look: "SELECT count(*)::int AS n FROM pg_prepared_statements WHERE name = 'mine'",
