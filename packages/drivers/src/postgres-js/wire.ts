@@ -106,7 +106,7 @@ export class PostgresJsWire implements Wire {
     try {
       const result = await pending.raw();
       const columns = result.columns ?? [];
-      const rows = this.#parsed([...(result as Iterable<Cell[]>)], columns, options);
+      const rows = this.#parsed(result as Iterable<Cell[]>, columns, options);
       const fields = columns.map(({ name, type }) => ({ name, dataTypeID: type }));
       const [command = ''] = result.command.split(' ');
       return { rows: rows as never[], rowCount: result.count, command, fields };
@@ -158,25 +158,20 @@ export class PostgresJsWire implements Wire {
   }
 
   /** As the library does it, but that the parsers of the caller are asked first, and that a NULL in an array is null. */
-  #parsed(rows: readonly Cell[][], columns: Columns, { types, rowMode }: ExecuteOptions): unknown[] {
+  #parsed(rows: Iterable<Cell[]>, columns: Columns, { types, rowMode }: ExecuteOptions): unknown[] {
     const { parsers, transform } = this.#options;
     const parse = columns.map(({ type }) => types?.getTypeParser(type, 'text') ?? parserOf(parsers[type]));
+    const keys = columns.map(({ name }, index) => (rowMode === 'array' ? index : name));
     const { value: ofValue, row: ofRow } = (types ? undefined : transform) ?? NO_TRANSFORM;
-    const cellOf = (cell: Cell, index: number): unknown => {
-      const value = cell && parse[index]?.(cell.toString());
-      return ofValue.from ? ofValue.from(value as never, columns[index] as never) : value;
-    };
-    return rows.map((cells) => {
-      const row = rowMode === 'array' ? cells.map(cellOf) : asObject(cells, columns, cellOf);
+    return Array.from(rows, (cells) => {
+      const row = (rowMode === 'array' ? [] : {}) as Record<string | number, unknown>;
+      for (let index = 0; index < cells.length; index += 1) {
+        const value = cells[index] && parse[index]?.((cells[index] as Buffer).toString());
+        row[keys[index] as string] = ofValue.from ? ofValue.from(value as never, columns[index] as never) : value;
+      }
       return ofRow.from ? ofRow.from(row as never) : row;
     });
   }
-}
-
-function asObject(cells: readonly Cell[], columns: Columns, cellOf: (cell: Cell, index: number) => unknown): object {
-  const row: Record<string, unknown> = {};
-  for (const [index, { name }] of columns.entries()) row[name] = cellOf(cells[index] ?? null, index);
-  return row;
 }
 
 const NO_TRANSFORM: Required<PostgresJs['options']>['transform'] = { value: {}, row: {} };

@@ -2,7 +2,7 @@ import { types } from 'node:util';
 import { isTransactionError } from '../core/errors.js';
 import { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
 
-/** What every driver of PostgreSQL sends alike, where it is told that the server knows the type. */
+/** Every driver of PostgreSQL sends these alike, where the server is left to find the type. */
 export type PostgresValue = string | Uint8Array | Date | null;
 
 /** As the `pg` driver has it: `PostgresInterval`, for example. */
@@ -14,8 +14,8 @@ interface MayConvertItself {
 const EMPTY_ARRAY = '{\f}';
 
 /**
- * A value in the text that PostgreSQL reads. Drivers differ in what they make of arrays, objects and booleans, and some look at no more
- * than the first element; so all of them are given the text.
+ * A value in the text that PostgreSQL reads. Drivers write arrays, objects and booleans in different ways, and some look at no more
+ * than the first element; so all of them get the text.
  */
 export function postgresValue(value: unknown, position: number): PostgresValue {
   switch (typeof value) {
