@@ -70,7 +70,7 @@ describe('over one file', () => {
       pool = open('3.45.1');
       const [warning] = (await warned) as [Error];
       expect(warning).toMatchObject({
-        code: 'AMBIT_SQLITE_EXCLUSIVE',
+        code: 'AMBIT_TX_BUSY',
         message: expect.stringContaining('SQLite 3.45.1'),
       });
       await pool.query('CREATE TABLE stock (product TEXT)');

@@ -69,5 +69,5 @@ export function warnOfLosses(version: string): void {
   const what =
     `SQLite ${version} can lose committed data where several processes use one file, so this process keeps the file to itself. ` +
     'SQLite 3.51.3 and later can share it: docs/guides/databases.md#sqlite';
-  process.emitWarning(what, { code: 'AMBIT_SQLITE_EXCLUSIVE' });
+  process.emitWarning(what, { code: 'AMBIT_TX_BUSY' });
 }
