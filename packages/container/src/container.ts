@@ -425,7 +425,7 @@ export class Container implements IContainer, AsyncDisposable {
   }
 }
 
-/** The result of a factory that was registered directly: whoever asks for it in the scope and below gets the same one. */
+/** The result of a factory that was registered directly: all that ask for it in the scope and below get the same one. */
 function callOnce(scope: Container, source: Registered): unknown {
   if (source.result === undefined) {
     const result = (source.result = source.factory(scope));

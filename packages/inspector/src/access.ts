@@ -100,7 +100,7 @@ const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 /**
- * Behind a proxy every client has a loopback address, and nginx and HAProxy send none of these headers unless they are told to. So without a
+ * Behind a proxy every client has a loopback address, and nginx and HAProxy send none of these headers unless they are configured to. So without a
  * token the page is for development only, where these headers may still deny access, and never grant it.
  */
 const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connecting|real)-?ip)$/;
