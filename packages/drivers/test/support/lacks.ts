@@ -6,7 +6,7 @@ export const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     'names the reason for which the server has closed the connection':
       'it drops what the server said to a connection that is idle',
     'stores a statement that meets the transaction of another user, and reports it':
-      'it does not say that a transaction is open: whoever reserves a connection has to end what they began on it',
+      'it does not say that a transaction is open: a user who reserves a connection has to end what it began there',
     'commits its own work only where it meets the transaction of another user, and reports it': 'the same',
   },
   pglite: {},
