@@ -11,16 +11,16 @@ const REQUESTS = 200;
 const KINDS = { 'no key': () => undefined, 'new key': () => randomUUID(), 'known key': () => 'known' };
 
 const rows = [];
-for (const { name, missing, open } of databases) {
+for (const { name, dialect, missing, open } of databases) {
   if (missing) continue;
   const database = await open();
   const { pool } = database;
   const app = new Container({ tags: ['application'] }).addRegistration(
     Registration.fromValue(pool).to('IDatabasePool'),
   );
-  const idempotency = createIdempotency(pool, { dialect: name === 'SQLite' ? 'sqlite' : 'postgres' });
+  const idempotency = createIdempotency(pool, { dialect });
   await idempotency.createTable();
-  await pool.query('CREATE TABLE orders (id text PRIMARY KEY)');
+  await pool.query('CREATE TABLE orders (id VARCHAR(36) PRIMARY KEY)');
 
   const place = async (key) => {
     const scope = app.createScope({ tags: ['request'] });

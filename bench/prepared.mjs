@@ -1,8 +1,8 @@
 // How much longer a statement takes on PostgreSQL that is parsed each time, because its parameters have no types in the text:
-// node bench/prepared.mjs, with DATABASE_URL and after npm run build.
+// node bench/prepared.mjs [turns, default 41], with DATABASE_URL and after npm run build.
 import { createPostgresPool } from '@ambit/transaction/postgres';
 
-const TURNS = 41;
+const TURNS = Number(process.argv[2] ?? 41);
 const WORKERS = [1, 8];
 const address = new URL(process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/test');
 address.searchParams.set('options', '-c search_path=bench_prepared -c synchronous_commit=off');

@@ -81,6 +81,8 @@ const STEPS = {
   'hostile-load': `${SERVERS} && node service/chaos/hostile-load.mjs --seconds 5`,
   images: 'node scripts/images.mjs',
   readme: 'node scripts/first-commands.mjs',
+  // The benchmarks have dependencies of their own.
+  documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node scripts/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
   programs: 'vitest run --project programs',
   browser: 'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
@@ -128,7 +130,7 @@ const PAIRS = [
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
   ['stays beside fuzz runtimes', 'integrations prisma'],
-  ['site', 'instances galera'],
+  ['site documented', 'instances galera'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 
 const { values: flags, positionals } = parseArgs({

@@ -15,7 +15,7 @@ export async function plansOf(engine, name) {
     `SELECT query, CAST(calls AS integer) AS calls, mean_exec_time AS ms, (shared_blks_hit + shared_blks_read) / calls::float8 AS pages
      FROM pg_stat_statements WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
        AND query ~* '^\\s*(select|insert|update|delete|with)\\y.* (from|into|set) '
-       AND query !~ 'pg_(stat|prewarm|class)|generate_series|migration|PREPARE|current_setting\\(\\$|outbox'
+       AND query !~ 'pg_(stat|prewarm|class)|generate_series|migration|PREPARE|(current_setting|extract)\\(\\$|outbox'
      ORDER BY query`,
   );
   const tables = await run(`SELECT relname FROM pg_class WHERE reltuples > ${SMALL_ROWS}`);

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cpuOfBackends, createPostgresDatabase, run } from '../shared/postgres.mjs';
 import { migrate } from '../../service/dist/database/migrate.js';
-import { dialectOf } from '../../service/dist/database/dialect.js';
-import { createPool } from '../../service/dist/database/pool.js';
+import { engineOf } from '../../service/dist/database/engines.js';
 import { productsOf, SCARCE, userId, USERS } from './works.mjs';
 
 const PLENTY = 1_000_000_000;
@@ -42,7 +41,7 @@ export async function createDatabase(kind, { onDisk = false, products = 0 } = {}
   drops.add(drop);
 
   const withPool = async (work) => {
-    const pool = createPool(config);
+    const pool = engineOf(config).createPool();
     try {
       return await work(pool);
     } finally {
@@ -51,7 +50,7 @@ export async function createDatabase(kind, { onDisk = false, products = 0 } = {}
   };
 
   await withPool(async (pool) => {
-    await migrate(pool, dialectOf(config));
+    await migrate(pool, engineOf(config));
     for (let i = 0; i < USERS; i++) {
       const user = [userId(i), `User ${i}`, `user${i}@example.com`];
       await pool.query('INSERT INTO users (id, name, email) VALUES ($1, $2, $3)', user);

@@ -112,7 +112,7 @@ function openSqlite(path) {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
     database.exec('PRAGMA busy_timeout = 5000');
     const prepared = {};
-    for (const name in onSqlite) prepared[name] = database.prepare(onSqlite[name]);
+    for (const name in onSqlite) prepared[name] = database.prepare(onSqlite[name].replaceAll('$', '?'));
     const on = {
       all: (name, values) => prepared[name].all(...(values ?? [])),
       one: (name, values) => prepared[name].get(...values),
@@ -145,6 +145,8 @@ function openSqlite(path) {
   };
 
   return {
+    // A statement of the stand-in on Node 20 does not keep its connection open.
+    reader,
     all: reader.on.all,
     one: reader.on.one,
     run: (name, values) => inTurn(() => run(name, values)),

