@@ -1,7 +1,7 @@
 /**
  * Floods of connections that pipeline and come back: `node lab/pipelining.mjs [--short] [--connections 10] [--requests 1000] [--seconds 6] [--only express]`.
  *
- * Each application once alone on its framework and once with Ambit. With Ambit a health check is answered within 500 ms, or as soon as by the
+ * Each application once alone on its framework and once with Ambit. With Ambit a health check has its response within 500 ms, or as soon as by the
  * framework alone on a busy machine, the memory is at most 1.2 times that of the framework alone, and every response is right. It needs `npm run build`.
  */
 import { connect } from 'node:net';
