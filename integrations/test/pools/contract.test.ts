@@ -9,7 +9,6 @@ import { fromNodeSqlite } from '@ambit/drivers/node-sqlite';
 import { fromPgPool } from '@ambit/drivers/pg';
 import { fromPGlite } from '@ambit/drivers/pglite';
 import { fromPostgresJs } from '@ambit/drivers/postgres-js';
-import { neonConfig, Pool as NeonPool } from '@neondatabase/serverless';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
@@ -22,11 +21,10 @@ import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/p
 import { LEFTOVERS_OF_ONE_CONNECTION } from '../../../packages/transaction/test/support/sqlite-leftovers.js';
 import { inFolder, mariadbUrl, newName, openSchema, postgresUrl, testDatabase } from './databases.js';
 
+const require = createRequire(import.meta.url);
+
 // It has no types of its own.
-const BetterSqlite3Database = createRequire(import.meta.url)('better-sqlite3-13') as new (
-  path: string,
-  options: object,
-) => BetterSqlite3;
+const BetterSqlite3Database = require('better-sqlite3-13') as new (path: string, options: object) => BetterSqlite3;
 
 let started: Promise<PGlite> | undefined;
 const pglite = (): Promise<PGlite> => (started ??= PGlite.create());
@@ -46,7 +44,11 @@ function sharedInFolder<T extends { exec(sql: string): unknown }>(
   });
 }
 
-const { Pool: OldPool } = createRequire(import.meta.url)('pg-8-11') as { Pool: typeof Pool };
+const { Pool: OldPool } = require('pg-8-11') as { Pool: typeof Pool };
+const { Pool: NeonPool, neonConfig } = require('@neondatabase/serverless') as {
+  Pool: typeof Pool;
+  neonConfig: { wsProxy: () => string; useSecureWebSocket: boolean; pipelineConnect: false };
+};
 
 // Neon's driver is made of an older `pg`, and sends its protocol through WebSockets.
 const tunnels = new WebSocketServer({ host: '127.0.0.1', port: 0 });
@@ -90,7 +92,7 @@ function overPg(name: string, DriverPool: typeof Pool): ContractDatabase {
 const pools: readonly ContractDatabase[] = [
   overPg('pg', Pool),
   overPg('pg 8.11', OldPool),
-  overPg("Neon's driver", NeonPool as unknown as typeof Pool),
+  overPg("Neon's driver", NeonPool),
   {
     name: 'postgres-js',
     hasSeveralWriters: true,
