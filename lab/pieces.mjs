@@ -38,7 +38,7 @@ const SERVERS = {
 const ATTACKS = {
   'a body': ({ path, bytes }) => [head(path), chunks('"'), '1\r\nx\r\n'.repeat(bytes - 2), chunks('"'), '0\r\n\r\n'],
   'a body that never ends': ({ path, bytes }) => [head(path), chunks('"'), '1\r\nx\r\n'.repeat(bytes - 2)],
-  'a body that is too long': ({ path, bytes }) => [head(path), '1\r\nx\r\n'.repeat(2 * bytes)],
+  'a body that is too long': ({ path, bytes }) => [head(path), '1\r\nx\r\n'.repeat(2 * bytes), '0\r\n\r\n'],
   'a head': () => Array.from(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(2000)}\r\n\r\n`),
 };
 

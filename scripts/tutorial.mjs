@@ -13,6 +13,8 @@ const scratch = mkdtempSync(join(tmpdir(), 'ambit-tutorial-'));
 const project = join(scratch, 'tutorial');
 /** The time of an order is another one each time. */
 const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+/** A command that runs the server, which does not exit. */
+const SERVER = /\bnode (?:(--env-file=\S+) )?dist\/server\.js\n$/;
 const port = await freePort();
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let server;
@@ -40,7 +42,7 @@ async function follow({ line, language, words, body }) {
     await stop();
     writeFileSync(join(project, file), body);
     if (file === 'server.ts') listens = body.includes('.listen(');
-  } else if (language === 'sh' && listens && body.endsWith('node dist/server.js\n')) await start(at);
+  } else if (language === 'sh' && listens && SERVER.test(body)) await start(at, SERVER.exec(body)?.[1]);
   else if (language === 'sh') output = run(body.replaceAll('localhost:3000', `localhost:${port}`), at);
   else if (language === 'text') expect(at, output, body);
   else if (language === 'json') expect(at, comparable(output), comparable(body));
@@ -74,12 +76,16 @@ function run(script, at) {
   }
 }
 
-/** @param {string} at */
-async function start(at) {
+/** @param {string} at @param {string} [option] of node */
+async function start(at, option) {
   await stop();
   run('npx tsc', at);
   const env = { ...process.env, PORT: String(port) };
-  server = spawn(process.execPath, ['dist/server.js'], { cwd: project, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  server = spawn(process.execPath, [...(option ? [option] : []), 'dist/server.js'], {
+    cwd: project,
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   await until(`${at}: the server`, () => {
     if (server?.exitCode !== null) throw new Error(`${at}: the server has exited`);
     return fetch(`http://localhost:${port}/`).then(

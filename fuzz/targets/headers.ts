@@ -139,7 +139,7 @@ function* positionOf(header: string): Generator<string> {
 function* accessOf(header: string, session: string): Generator<string> {
   const ask = (headers: Record<string, string>, token?: string): string => {
     const request = { method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage;
-    const access = new AccessControl(token, '/inspector').access(request);
+    const access = new AccessControl({ token, isDevelopment: true, path: '/inspector' }).access(request);
     return typeof access === 'string' ? access : 'too many wrong tokens';
   };
   const isToken = /^bearer (.*)$/is.exec(header)?.[1] === TOKEN;

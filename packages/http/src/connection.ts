@@ -16,8 +16,7 @@ import type { RequestHost } from './request-host.js';
 import { ServerConnections } from './server-connections.js';
 
 /**
- * What a request beyond the limit holds until its connection closes: the objects of Node and of the framework. Measured with heads of
- * 40 bytes: 3 KB on node:http, 6 KB on Fastify, 8 KB on Express.
+ * What a request beyond the limit counts until its connection closes, for the objects of Node and of the framework: an estimate.
  */
 const REFUSED_BYTES = 8192;
 

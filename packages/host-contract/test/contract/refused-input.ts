@@ -39,7 +39,9 @@ export function refusedInputContract(test: StageTest): void {
         await client.hears('HTTP/1.1 100 Continue');
         client.write(CONTENT);
         expect((await client.response()).status).toBe(100);
-        expect(await client.response()).toMatchObject({ status: 201, headers: { connection: 'keep-alive' } });
+        const response = await client.response();
+        expect(response.status).toBe(201);
+        expect(response.headers['connection']).not.toBe('close');
         expect(await stage.stored()).toBe(true);
       }
     });

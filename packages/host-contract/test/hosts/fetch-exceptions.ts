@@ -41,7 +41,10 @@ const OF_THE_SERVER: Readonly<Record<typeof runtime, readonly Exception[]>> = {
   ],
   Bun: [
     HTTP_2_ON_HTTP_1,
-    { test: /closing > does not wait for idle clients/, because: 'Bun waits for them until its idleTimeout' },
+    {
+      test: /closing > (does not wait for idle clients|waits a second)/,
+      because: 'Bun waits for them until its idleTimeout',
+    },
     {
       test: /closing > (responds to what has begun|asks a client to disconnect)|a server that closes/,
       because: 'the same',

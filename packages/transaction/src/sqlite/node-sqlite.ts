@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
 import { TransactionError } from '../core/errors.js';
 import { ask, losesCommits, type SqliteEngine } from './engine.js';
 
@@ -87,15 +88,18 @@ export function loadSqlite(): SqliteLibrary {
   );
 }
 
+/** Looked for where the program is and where it runs: `import.meta` would keep Jest, which compiles to CommonJS, from loading this file. */
 function standIn(): SqliteLibrary | undefined {
-  const require = createRequire(import.meta.url);
-  try {
-    const location = require.resolve(STAND_IN);
-    return libraryOf(location, require(location));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined;
-    throw error;
+  for (const from of [process.argv[1] ?? '', 'package.json']) {
+    const require = createRequire(resolve(from));
+    try {
+      const location = require.resolve(STAND_IN);
+      return libraryOf(location, require(location));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error;
+    }
   }
+  return undefined;
 }
 
 /** Undefined where it is missing, or older than what the pool needs. */
