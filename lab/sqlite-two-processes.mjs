@@ -62,7 +62,8 @@ async function all() {
   const args = [THIS, '--role', 'ledger', '--folder', folder, '--acknowledged', JSON.stringify(acknowledged)];
   const [code] = await once(spawn(node, args, { stdio: 'inherit' }), 'close');
   process.exitCode = code === 0 && acknowledged['damage'] === undefined ? 0 : 1;
-  rmSync(folder, { recursive: true, force: true });
+  // The last command of `stock` outlives the process that started it.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
 }
 
 /** The service does it when it starts. @param {string} node @param {string} folder */
