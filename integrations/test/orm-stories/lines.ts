@@ -1,6 +1,6 @@
 import { runInTransaction } from '@ambit/transaction';
 import { expect, it } from 'vitest';
-import { AROUND_POOLS } from '../../../packages/host-contract/src/around-pools.js';
+import { AROUND_POOLS } from '../../../packages/host-contract/dist/around-pools.js';
 import type { OrmSession } from './orm.js';
 import { ADA, type Stage } from './stage.js';
 
