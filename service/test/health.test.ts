@@ -141,15 +141,6 @@ describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) =>
     after: [`Not ready: ${why}`, `Not ready: ${why}`],
   });
 
-  test('SQLite that is read-only is not ready, and ready when it is not', async () => {
-    await using service = await started({ DATA_DIR: ':memory:' });
-    expect(await behaviour(service)).toEqual(READY);
-    await service.pool.query('PRAGMA query_only = ON');
-    expect(await behaviour(service)).toEqual(unready(503, 'the database is read-only'));
-    await service.pool.query('PRAGMA query_only = OFF');
-    expect(await behaviour(service)).toEqual(READY);
-  });
-
   test('SQLite that has found a damaged page is not ready for 10 seconds', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'ambit-damaged-'));
     await using service = await started({ DATA_DIR: folder });
@@ -174,18 +165,6 @@ describe.each(HOST_VARIANTS)('whether writes can work, on %s', (HOST_VARIANT) =>
     const damaged = 'Not ready: the database is damaged';
     expect(states).toEqual([damaged, damaged, 200]);
     rmSync(folder, { recursive: true });
-  });
-
-  test('SQLite whose disk is full is not ready until a write succeeds', async () => {
-    await using service = await started({ DATA_DIR: ':memory:' });
-    const [size] = await service.pool.query<{ page_count: number }>('PRAGMA page_count');
-    await service.pool.query(`PRAGMA max_page_count = ${size?.page_count}`);
-    expect((await service.ready()).status).toBe(200);
-    for (let status = 201; status !== 503;) status = (await service.create()).status;
-    expect(await behaviour(service)).toEqual(unready(503, 'the disk of the database is full'));
-    await service.pool.query('PRAGMA max_page_count = 1000000');
-    expect(await behaviour(service)).toEqual(READY);
-    expect(await service.pool.query("SELECT name FROM migrations WHERE name LIKE '%probe%'")).toEqual([]);
   });
 
   test.skipIf(postgres.missing)('PostgreSQL that is read-only is not ready, and ready when it is not', async () => {

@@ -9,7 +9,7 @@ import {
 } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import { hasPostgres, postgresUrl } from '@ambit/host-contract';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type DatabasePool, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { beginTransaction } from '../src/host/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
@@ -128,13 +128,11 @@ describe('the pool of a scope of transactions', () => {
   });
 
   it('is resolved once for each transaction after the first', async () => {
-    const made = new FakePool();
-    let resolved = 0;
-    const app = open().register('IDatabasePool', () => {
-      resolved++;
-      return made;
-    });
+    const app = open(Registration.fromValue(new FakePool()).to('IDatabasePool'));
+    const resolve = vi.spyOn(Container.prototype, 'resolve');
+    onTestFinished(() => resolve.mockRestore());
     for (let i = 0; i < 3; i++) await runInTransaction(app.createScope({ tags: ['request'] }), async () => undefined);
+    const resolved = resolve.mock.calls.filter(([key]) => key === 'IDatabasePool').length;
     expect(resolved).toBe(4);
   });
 });
