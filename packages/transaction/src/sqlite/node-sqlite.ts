@@ -73,11 +73,18 @@ const NAMES: Readonly<Record<number, string>> = {
   2579: 'SQLITE_CONSTRAINT_ROWID',
 };
 
+/** As an import would have it: a process that has dropped its privileges may not read the package again. */
+let loaded: SqliteLibrary | undefined;
+
 /**
  * The SQLite of this Node, unless it is missing or loses commits: then the one of the package that stands in for it, where that is
  * installed. Throws where there is neither.
  */
 export function loadSqlite(): SqliteLibrary {
+  return (loaded ??= findSqlite());
+}
+
+function findSqlite(): SqliteLibrary {
   const own = libraryOf('node:sqlite', process.getBuiltinModule('node:sqlite'));
   if (own && !losesCommits(own.version)) return own;
   const library = standIn() ?? own;
