@@ -17,14 +17,14 @@ const { values: options } = parseArgs({
   },
 });
 const MB = 1_048_576;
-/** What a server of Node has beside the limit of its old space. */
+/** Memory that a server of Node has beside the limit of its old space. */
 const BESIDE_HEAP_MB = 190;
 /** Only a server that hangs takes so long. */
 const HANG_MS = 300_000;
 const STALL_MS = 3000;
 const SERVED = /^(?:2\d\d|400|401|404|408|413|415|422|431|503|closed)$/;
 
-/** Where each server takes a body, and how long it may be. @type {Record<string, { path: string, live: string, bytes: number }>} */
+/** The path by which each server takes a body, and how long it may be. @type {Record<string, { path: string, live: string, bytes: number }>} */
 const SERVERS = {
   'service fastify': { path: '/api/users', live: '/health/live', bytes: MB },
   'service express': { path: '/api/users', live: '/health/live', bytes: MB },

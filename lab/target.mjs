@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const file = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * What a name starts: the program, its arguments, and a line by which its port is known.
+ * The command of an application: the program, its arguments, and a line by which its port is known.
  * @param {string} name
  * @param {string} folder
  */

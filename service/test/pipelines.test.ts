@@ -7,7 +7,7 @@ import { ServiceProcess } from './support/service-process.js';
 const CONNECTIONS = 10;
 /** Written to each connection at once, of which the service carries out 16. */
 const AT_ONCE = 300;
-/** Of each client, which comes back until it has them; `PIPELINED_ORDERS=4000` for a longer flood. */
+/** The orders of each client, which comes back until it has them; `PIPELINED_ORDERS=4000` for a longer flood. */
 const ORDERS = Number(process.env['PIPELINED_ORDERS'] ?? 100);
 /** Only a flood that is carried out as a whole takes so long; `node lab/pipelining.mjs` measures. */
 const MOST_MS = 8000;

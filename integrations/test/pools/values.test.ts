@@ -183,7 +183,7 @@ const VALUES: readonly (readonly [written: string, value: unknown, ...columns: (
   ['a function', () => 1, 'text'],
 ];
 
-/** Whether it comes back as it went in. */
+/** True if it comes back as it went in. */
 function isKept(sent: unknown, got: unknown): boolean {
   if (Object.is(sent, got)) return true;
   if (sent instanceof Date) return got instanceof Date && got.getTime() === sent.getTime();
@@ -262,7 +262,7 @@ const POOLS: readonly Open[] = [
   },
 ];
 
-/** What became of a value: `kept`, `refused`, or what it came back as. */
+/** The fate of a value: `kept`, `refused`, or what it came back as. */
 async function outcome(pool: DatabasePool, table: string, value: unknown): Promise<string> {
   try {
     await pool.query(`INSERT INTO ${table} (v) VALUES ($1)`, [value]);
@@ -280,7 +280,7 @@ async function outcome(pool: DatabasePool, table: string, value: unknown): Promi
   return isKept(value, row?.v) ? 'kept' : shown(row?.v);
 }
 
-/** What became of each value in each column, by both, in all pools of a family that agree. */
+/** The fate of each value in each column, by both, in all pools of a family that agree. */
 async function outcomesOf({ family, open }: Open): Promise<ReadonlyMap<string, string>> {
   const [pool, drop] = await open();
   const outcomes = new Map<string, string>();

@@ -68,13 +68,13 @@ export const STATE: unique symbol = Symbol('ambit.requestState');
 /** Where `containerPlugin` keeps the routes whose `config.transaction` no `transactionPlugin` has seen yet. */
 export const UNSEEN_ROUTES: unique symbol = Symbol('ambit.unseenRoutes');
 
-/** Where `transactionPlugin` keeps its options: a router within has its own, if it registers the plugin again. */
+/** The key under which `transactionPlugin` keeps its options: a router within has its own, if it registers the plugin again. */
 export const TRANSACTIONS: unique symbol = Symbol('ambit.transactions');
 
 /** The options of a server, or of a router within it, for what its routes leave open. */
 interface TransactionDefaults {
   readonly options: TransactionPluginOptions;
-  /** Of a transaction without options of its own. */
+  /** The defaults of a transaction without options of its own. */
   readonly prepare: (request: FastifyRequest) => PreparedTransactionOptions;
 }
 

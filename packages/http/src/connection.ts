@@ -16,7 +16,7 @@ import type { RequestHost } from './request-host.js';
 import { ServerConnections } from './server-connections.js';
 
 /**
- * What a request beyond the limit counts until its connection closes, for the objects of Node and of the framework: an estimate.
+ * A request beyond the limit counts as so many bytes until its connection closes, for the objects of Node and of the framework: an estimate.
  */
 const REFUSED_BYTES = 8192;
 
@@ -61,7 +61,7 @@ export class Connection {
     return !channel.closed && !(this.#isHttp2 && channel.destroyed);
   }
 
-  /** What its requests beyond the limit occupy, and what its client has not taken of its responses. */
+  /** The bytes that its requests beyond the limit occupy, and those of its responses that its client has not taken. */
   get heldBytes(): number {
     let bytes = this.#refused * REFUSED_BYTES;
     for (let request = this.newest; request; request = request.older) bytes += request.res.writableLength;
@@ -85,7 +85,7 @@ export class Connection {
   }
 
   /**
-   * Whether a request is served that has just come. The first one beyond `most` that are not responded to has the connection closed behind
+   * True if a request is served that has just come. The first one beyond `most` that are not responded to has the connection closed behind
    * those. A request that a middleware kept meanwhile is served when its response is the next to leave, since all others wait for it.
    */
   takes({ res }: ConnectedRequest, most: number): boolean {
@@ -198,7 +198,7 @@ export class ConnectedRequest {
   isOut = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
-  /** Whether its connection serves it; see {@link Connection.takes}. */
+  /** True if its connection serves it; see {@link Connection.takes}. */
   readonly #isTaken: boolean;
   #onFinished: (() => void)[] | undefined = undefined;
 
@@ -263,7 +263,7 @@ export class ConnectedRequest {
   open(done: Done): void {
     if (this.isOut) this.#openScope(done);
     else if (this.#isTaken) this.#enter(done);
-    // Behind a middleware that took its time: it may have come before others.
+    // A middleware may have taken its time, so it may have come before others.
     else if (!isLast(this.res)) this.#openWhenNext(done);
   }
 
@@ -315,7 +315,7 @@ export class ConnectedRequest {
       res.on('finish', () => this.finish(req.httpVersionMajor > 1 && !this.isWhole));
       res.on('close', () => this.finish(true));
     }
-    // Behind a middleware that takes its time, the server may have begun to close,
+    // While a middleware takes its time, the server may begin to close,
     const { connections } = connection;
     if (connections?.isClosing) {
       if (!connection.isFinishing) connections.sayCloseLate(this);
@@ -327,7 +327,7 @@ export class ConnectedRequest {
 
   #openWhenNext(done: Done): void {
     const open = AsyncResource.bind(() => {
-      // Behind the last response of its connection it is the next, too.
+      // After the last response of its connection it is the next, too.
       if (!this.res.socket?.writable) return;
       this.#join();
       this.#enter(done);

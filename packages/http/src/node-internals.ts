@@ -86,7 +86,7 @@ export function pretendSent(res: ServerResponse, pretend: boolean): void {
 
 const HELD_BACK = 'held back';
 
-/** Whether the head is sent, and not only held until COMMIT. */
+/** True if the head is sent, and not only held until COMMIT. */
 export function isHeadSent(res: ServerResponse): boolean {
   return res.headersSent && Reflect.get(res, '_header') !== HELD_BACK;
 }

@@ -88,7 +88,7 @@ function same(one: string, other: string): boolean {
 
 export interface AccessOptions {
   readonly token: string | undefined;
-  /** Whether clients on this machine need no token. */
+  /** True if clients on this machine need no token. */
   readonly isDevelopment: boolean;
   readonly path: string;
 }
@@ -100,12 +100,12 @@ const COOKIE = 'ambit_inspector';
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 /**
- * Behind a proxy every client has a loopback address, and nginx and HAProxy send none of these headers unless they are configured to. So without a
+ * Every client behind a proxy has a loopback address, and nginx and HAProxy send none of these headers unless they are configured to. So without a
  * token the page is for development only, where these headers may still deny access, and never grant it.
  */
 const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connecting|real)-?ip)$/;
 
-/** Who may open the page: clients that send the token, or, without one, clients on a machine for development. */
+/** Decides who may open the page: clients that send the token, or, without one, clients on a machine for development. */
 export class AccessControl {
   readonly #token: string | undefined;
   readonly #isDevelopment: boolean;

@@ -49,7 +49,7 @@ export interface Settings extends Required<Omit<InspectorOptions, 'requestIdHead
   readonly scopes: readonly ScopeDeclaration[];
   readonly token: string | undefined;
   readonly requestIdHeader: string | undefined;
-  /** Whether clients on this machine need no token. */
+  /** True if clients on this machine need no token. */
   readonly isDevelopment: boolean;
 }
 

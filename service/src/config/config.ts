@@ -114,7 +114,7 @@ export function replicatedDatabase({ database }: Pick<Config, 'database'>): Repl
   return replicas && { ...database, replicas };
 }
 
-/** Where the data is, and which variable says so; never the password. */
+/** The place of the data, and the variable that says so; never the password. */
 export function placeOf(database: DatabaseConfig): string {
   if (database.kind === 'sqlite') {
     const { folder } = database;
@@ -210,7 +210,7 @@ export function readConfig(env: Environment): Config {
       problems.push('INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed');
     const on = oneOf('INSPECTOR', ['0', '1', 'always'], '0');
     const lines = onOff('INSPECTOR_LINES');
-    // Behind a proxy on this machine, which may add no header, every client looks like one of this machine.
+    // Every client behind a proxy on this machine, which may add no header, looks like one of this machine.
     if (on !== '0' && token === undefined && mode !== 'development' && mode !== 'test')
       problems.push('INSPECTOR needs INSPECTOR_TOKEN, or NODE_ENV=development on a machine that serves nobody else');
     return on === '0' ? undefined : { token, lines, always: on === 'always' };

@@ -18,7 +18,7 @@ export function misspeltVariables(env: Environment, known: ReadonlySet<string>):
   });
 }
 
-/** Whether so many letters of a name are missing, added, wrong or exchanged with the next at most. */
+/** True if so many letters of a name are missing, added, wrong or exchanged with the next at most. */
 function isWithin(edits: number, name: string, known: string): boolean {
   let same = 0;
   while (same < name.length && name[same] === known[same]) same++;

@@ -156,7 +156,7 @@ class IncompleteBody {
     this.refuse = refuse;
   }
 
-  /** What it occupies, of which a part may be empty. */
+  /** The bytes that it occupies, of which a part may be empty. */
   get occupied(): number {
     return this.#block.length;
   }

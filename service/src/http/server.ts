@@ -108,7 +108,7 @@ export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInt
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
 
-/** What thousands of silent clients cost is little; many more would be a flood. */
+/** Thousands of silent clients cost little; many more would be a flood. */
 const MOST_CONNECTIONS = 10_000;
 /** The rest is for the database, files and requests to others. */
 const SHARE_OF_FILES = 3 / 4;

@@ -23,7 +23,7 @@ export interface Mysql2Connection {
   readonly threadId?: number | null;
   /** The connection that stays when this one returns to its pool. */
   readonly connection?: object;
-  /** What `createPool()` was called with; its `timezone` is that in which a Date is written. */
+  /** The options of `createPool()`; their `timezone` is that in which a Date is written. */
   readonly config?: { readonly timezone?: string };
 }
 

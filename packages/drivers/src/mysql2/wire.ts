@@ -35,7 +35,7 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** As the pool of PostgreSQL waits. */
 const CANCEL_GRACE_MS = 1000;
 
-/** What is known of a session for as long as it lasts. */
+/** Facts about a session, known for as long as it lasts. */
 interface Session {
   /** The server is a node of a Galera cluster. */
   isOfCluster: boolean;
@@ -93,7 +93,7 @@ export class Mysql2Wire implements Wire {
       await wire.#forgetId();
       wire.isLeftOpen = (wire.#state & IN_TRANSACTION) !== 0;
       if (wire.isLeftOpen) return wire;
-      // Where the server has another default, a single statement would begin a transaction that nobody commits.
+      // If the server has another default, a single statement would begin a transaction that nobody commits.
       if (wire.#state !== AUTOCOMMIT) wire.#note(await wire.#query('SET autocommit = 1'));
       if (known) return wire;
       const [rows] = await wire.#limited(connection.query("SHOW VARIABLES LIKE 'wsrep_on'") as Promise<Response>);

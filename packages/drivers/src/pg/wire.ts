@@ -90,9 +90,9 @@ const CANCEL_MS = 1000;
 /** A statement of `pg`, or of a driver that is made of it. */
 type QueryClass = new (config: object) => { requiresPreparation(): boolean };
 
-/** What outlives the use of a client. */
+/** State that outlives the use of a client. */
 interface Known {
-  /** What it has reported while nobody had checked it out. */
+  /** Its report while nobody had checked it out. */
   lostBecause: Error | undefined;
   readonly status: () => string | null;
 }

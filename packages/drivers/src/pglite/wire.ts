@@ -31,7 +31,7 @@ export interface PGlite {
   /** Whether it is closed. */
   readonly closed: boolean;
   /**
-   * Whether a transaction is open.
+   * True if a transaction is open.
    *
    * @returns true from BEGIN to COMMIT or ROLLBACK
    */

@@ -69,7 +69,7 @@ export interface PostgresJs {
    * @param options - how many seconds to wait for statements in progress
    */
   end(options?: { timeout?: number }): Promise<void>;
-  /** What `postgres()` was called with: how many connections there may be, the parsers by the number of the type, and transforms. */
+  /** The options of `postgres()`: how many connections there may be, the parsers by the number of the type, and transforms. */
   readonly options: {
     readonly max: number;
     readonly parsers: Parsers;
@@ -148,7 +148,7 @@ export class PostgresJsWire implements Wire {
     this.#connections.release(this.#reserved, this.isLost);
   }
 
-  /** Behind a statement in progress. The session may have a role that could not terminate itself. */
+  /** Waits for the statement in progress. The session may have a role that could not terminate itself. */
   async #close(): Promise<void> {
     if (!this.isLost) await this.send('SELECT 1').catch(() => undefined);
     if (this.isLost) return;

@@ -229,7 +229,7 @@ function requestOf(chance: Chance, id: number, closes: boolean): Planned {
   const isLost = chance.of(0.03);
   const path = isLost ? '/nowhere' : '/work';
   const method = chance.pick(['GET', 'GET', 'HEAD', 'POST', 'POST']);
-  // Behind a response to a body that nobody reads Node closes the connection.
+  // Node closes the connection after a response to a body that nobody reads.
   const isRead = method === 'POST' && !isLost;
   const isContinued = isRead && (id === 0 || STRINGS.includes(kind)) && chance.of(0.2);
   const headers = { ...(closes && { connection: 'close' }), ...(isContinued && { expect: '100-continue' }) };
@@ -307,7 +307,7 @@ async function expectResponse(client: RawClient, expected: Expected, mayClose: b
   const next = (): Promise<RawResponse | undefined> =>
     client.nextResponse({ toHead: expected.toHead, timeoutMs: RESPONSE_MS });
   let response = await next();
-  // Where its body is not read, or there already, a client gets no 100.
+  // A client gets no 100 if its body is not read, or there already.
   if (response?.status === 100 && expected.isContinued) response = await next();
   if (!response && mayClose) return false;
   const wrong = response ? differs(response, expected) : 'the connection closed';
@@ -334,7 +334,7 @@ function brief(response: Pick<Expected, 'status' | 'text'> | undefined): string 
 
 async function expectEnding(client: RawClient, ending: Ending): Promise<void> {
   if (ending === 'upgrade') {
-    // Where responses are on their way, Node itself may no longer read from the socket that it hands over.
+    // If responses are on their way, Node itself may no longer read from the socket that it hands over.
     client.write(BEHIND.upgrade ?? '');
     const { status } = (await client.nextResponse({ timeoutMs: RESPONSE_MS })) ?? {};
     if (status !== 101) throw new Error(`101 was expected, and ${status} came`);

@@ -351,7 +351,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
 export class RequestScopes<Q = Request, C = unknown> {
   /** Whether the scope is `currentScope()` for what `run()` of a request calls. */
   readonly isCurrent: boolean;
-  /** Whether a response of this status rolls back, where the route says nothing else. */
+  /** True if a response of this status rolls back, where the route says nothing else. */
   readonly rollbackOn: ((status: number) => boolean) | undefined;
   readonly #parent: ParentScope<Q, [context: C]>;
   readonly #options: RequestScopesOptions<Q>;

@@ -149,7 +149,7 @@ export interface RequestOptions<Request> {
   /** Whether the scope is `currentScope()` for everything that the request causes. Default false. */
   readonly current?: boolean;
   /**
-   * Whether a response of this status rolls back the transaction of a request, where its route does not say so itself. Default: one of
+   * True if a response of this status rolls back the transaction of a request, where its route does not say so itself. Default: one of
    * 500 or more does. What a handler throws rolls back whatever its status.
    */
   readonly rollbackOn?: (status: number) => boolean;

@@ -9,7 +9,7 @@ import { checkFunctions } from './options.js';
 export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
-  /** Whether a response of this status rolls back. Default: as the application says, or one of 500 or more does. */
+  /** True if a response of this status rolls back. Default: as the application says, or one of 500 or more does. */
   readonly rollbackOn?: (status: number) => boolean;
 }
 

@@ -1,6 +1,6 @@
 import { BATCH_SIZE, type KeyTable } from './key-table.js';
 
-/** What an INSERT of `created_at`, which is now, goes on with to take over an expired key; `$3` is for how long keys are kept. */
+/** The text that continues an INSERT of `created_at`, which is now, to take over an expired key; `$3` is for how long keys are kept. */
 export const takeOver = (table: string): string =>
   `ON CONFLICT (key) DO UPDATE
    SET fingerprint = excluded.fingerprint, status = NULL, headers = NULL, body = NULL, created_at = excluded.created_at

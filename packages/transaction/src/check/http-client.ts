@@ -71,13 +71,13 @@ function withoutQuery(path: string): string {
   return path.replace(/[?#][^]*/, '');
 }
 
-/** What Node and undici publish. */
+/** The messages that Node and undici publish. */
 interface Message {
   readonly request: unknown;
   readonly socket: object;
 }
 
-/** What a transaction publishes when it has its connection, and a host when it knows its response. */
+/** The message that a transaction publishes when it has its connection, and a host when it knows its response. */
 interface TransactionMessage {
   readonly parent: object;
   readonly scope: object;

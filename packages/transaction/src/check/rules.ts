@@ -46,7 +46,7 @@ const WRITE =
 const WRITES = /^(?:with|insert|update|delete|merge|replace)\b/i;
 const PREPOSITIONS: Readonly<Record<string, string>> = { INSERT: 'into', UPDATE: 'of', DELETE: 'from', MERGE: 'into' };
 
-/** What a statement has written. */
+/** The rows that a statement has written. */
 interface Write {
   /** `INSERT into orders`; of a WITH there may be several. */
   readonly what: string;
@@ -86,7 +86,7 @@ export class Hold {
   readonly tally = new Tally();
   /** What could not be refused: COMMIT is refused instead. */
   readonly failures: TransactionCheckError[] = [];
-  /** What its transaction has written so far. */
+  /** The writes of its transaction so far. */
   readonly writes: Write[] = [];
   /** The status of the response, once it is known. */
   status: number | undefined = undefined;
@@ -260,7 +260,7 @@ export class Rules {
       hold.failures.push(...this.#written(hold, 'error-committed', `${status} committed`));
   }
 
-  /** What was written, with the line of each. */
+  /** The writes, with the line of each. */
   #written(hold: Hold, kind: FindingKind, decided: string): TransactionCheckError[] {
     const lines = new Map<string, Write & { times: number }>();
     for (const write of hold.writes) {

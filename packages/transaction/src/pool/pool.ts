@@ -483,7 +483,7 @@ class Turn {
   }
 }
 
-/** Where it fails, the driver has lost the connection. */
+/** If it fails, the driver has lost the connection. */
 async function closeAtDriver(wire: Wire): Promise<void> {
   try {
     await wire.release(true);

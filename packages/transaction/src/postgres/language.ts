@@ -86,7 +86,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '53300': 'PostgreSQL has no room for another connection',
 };
 
-/** What PgBouncer says of BEGIN where it gives each statement another session. */
+/** PgBouncer's response to BEGIN where it gives each statement another session. */
 const STATEMENT_MODE = /statement pooling mode/;
 
 /** The error of the driver becomes the cause of one of ours, with a code and the SQLSTATE. */
@@ -124,7 +124,7 @@ const FIXED = new RegExp(
 );
 
 /**
- * Whether a prepared statement always means what it means when it is parsed again. PostgreSQL finds the types of parameters, and the values of
+ * True if a prepared statement always means what it means when it is parsed again. PostgreSQL finds the types of parameters, and the values of
  * literals such as `'today'`, once, when it parses: after an `ALTER TABLE`, or at another `TimeZone`, it would convert them without a word.
  * So each parameter and each literal in quotes must have a built-in type in the text.
  *
@@ -177,7 +177,7 @@ export function leavesSessionState(sql: string): boolean {
   return !(TEMPORARY_TABLE.test(start) && ENDS_WITH_TRANSACTION.test(unquoted(sql)));
 }
 
-/** Where SET has words of its own for a setting. */
+/** Settings that SET has words of its own for. */
 const SPELT_OUT: Readonly<Record<string, string>> = {
   time: 'TimeZone',
   schema: 'search_path',

@@ -7,7 +7,7 @@ import { ask, losesCommits, type SqliteEngine } from './engine.js';
 export interface NodeSqlite {
   /** False once it is closed. */
   readonly isOpen: boolean;
-  /** Whether a transaction is open. */
+  /** True if a transaction is open. */
   readonly isTransaction: boolean;
   /**
    * Runs a statement of this package, such as BEGIN.

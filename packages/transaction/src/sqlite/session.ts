@@ -23,7 +23,7 @@ const QUERY_ONLY = /\bquery_only\b/i;
 /** All columns of a table, whose names change with it. `count(*)` has none. */
 const ALL_COLUMNS = /(?<!\(\s*)\*/;
 
-/** Whether a statement leaves settings, an attached database or a temporary table with its connection. */
+/** True if a statement leaves settings, an attached database or a temporary table with its connection. */
 export function changesSession(sql: string): boolean {
   const start = startOf(sql);
   if (start.startsWith('pragma')) return HAS_VALUE.test(sql) && !HARMLESS.test(sql);
@@ -31,7 +31,7 @@ export function changesSession(sql: string): boolean {
   return /^(?:attach|detach)\b/.test(start);
 }
 
-/** Whether a statement would let a read-only connection write. */
+/** True if a statement would let a read-only connection write. */
 export function allowsWriting(sql: string): boolean {
   return QUERY_ONLY.test(sql) && HAS_VALUE.test(sql) && startOf(sql).startsWith('pragma');
 }

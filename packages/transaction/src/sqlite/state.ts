@@ -30,12 +30,12 @@ const SETTINGS = [
 const RESTORED = new RegExp(String.raw`\b(?:${SETTINGS.join('|')})\b`, 'i');
 const PRAGMA = /\bpragma\b/i;
 
-/** Whether {@link ConnectionState} can undo a statement that changes its connection. */
+/** True if {@link ConnectionState} can undo a statement that changes its connection. */
 export function canBeUndone(sql: string): boolean {
   return !PRAGMA.test(sql) || RESTORED.test(sql);
 }
 
-/** What a connection has besides the data of its database, so that it can be put back before the next user. */
+/** Everything that a connection has besides the data of its database, so that it can be put back before the next user. */
 export class ConnectionState {
   readonly #settings: ReadonlyMap<string, unknown>;
   readonly #attached: ReadonlyMap<string, string>;

@@ -9,7 +9,7 @@ export interface SharedDatabase {
   elsewhere?(...statements: readonly string[]): Promise<void>;
 }
 
-/** What one user leaves in a connection, and how the next one would notice. */
+/** One thing that a user leaves in a connection, and how the next one would notice. */
 export interface Leftover {
   /** Such as `a role`: the title of its test is `does not pass on a role`. */
   readonly what: string;
@@ -27,7 +27,7 @@ export interface Leftover {
 
 type Add = (title: string, run: () => Promise<void>) => void;
 
-/** What a user of a connection leaves in it does not reach the next one, and neither does what others do with the driver's pool. */
+/** Nothing that a user leaves in a connection reaches the next one, nor does anything that others do with the driver's pool. */
 export function inheritsNothing(
   add: Add,
   database: () => SharedDatabase,
@@ -63,7 +63,7 @@ export function inheritsNothing(
 
   if (!hasOtherUsers) return;
 
-  /** What was reported as a warning of the process. */
+  /** The warnings of the process. */
   const reported = (): unknown[] => {
     const codes: unknown[] = [];
     const listen = (warning: Error & { code?: unknown }): void => void codes.push(warning.code);

@@ -1,6 +1,6 @@
 import type { Leftover } from './inherits-nothing.js';
 
-/** What a session of MariaDB keeps beyond the transaction. */
+/** State that a session of MariaDB keeps beyond the transaction. */
 export const MARIADB_LEFTOVERS: readonly Leftover[] = [
   {
     what: 'a role',

@@ -41,7 +41,7 @@ export interface ContractDatabase {
   readonly terminates?: boolean;
   /** It is PostgreSQL, which finds the types of parameters when it parses a statement. */
   readonly isPostgres?: boolean;
-  /** What a user of a connection could leave for the next one. */
+  /** Everything that a user of a connection could leave for the next one. */
   readonly leftovers?: readonly Leftover[];
   /** The driver's pool may have users besides ours: `elsewhere()` is one. */
   readonly hasOtherUsers?: boolean;

@@ -1,6 +1,6 @@
 import type { Leftover } from './inherits-nothing.js';
 
-/** What a session of PostgreSQL keeps beyond the transaction. */
+/** State that a session of PostgreSQL keeps beyond the transaction. */
 export const POSTGRES_LEFTOVERS: readonly Leftover[] = [
   {
     what: 'a role',

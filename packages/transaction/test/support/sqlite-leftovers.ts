@@ -1,6 +1,6 @@
 import type { Leftover } from './inherits-nothing.js';
 
-/** What a connection of SQLite keeps beyond the transaction. */
+/** State that a connection of SQLite keeps beyond the transaction. */
 const SQLITE_LEFTOVERS: readonly Leftover[] = [
   {
     what: 'foreign keys that are not checked',
@@ -39,10 +39,10 @@ const CASES: Leftover = {
   expected: { folds: 1 },
 };
 
-/** Where the pool opens another connection. */
+/** For a pool that opens another connection. */
 export const LEFTOVERS_OF_FILES: readonly Leftover[] = [...SQLITE_LEFTOVERS, CASES];
 
-/** Where there is one connection only, which keeps what SQLite does not tell. */
+/** For the one connection, which keeps what SQLite does not report. */
 export const LEFTOVERS_OF_ONE_CONNECTION: readonly Leftover[] = [
   ...SQLITE_LEFTOVERS,
   { ...CASES, refused: 'AMBIT_TX_UNSUPPORTED' },
