@@ -64,7 +64,7 @@ test.each(hosts)('closing %s over TLS does not wait for half a handshake, nor ha
   await once(other, 'data');
   const start = performance.now();
   await Promise.all([close(), once(half.resume(), 'close'), once(asking.resume(), 'close')]);
-  // Of 10 s, after which connections are cut by force.
+  // Below the 10 s after which connections are cut by force.
   expect(performance.now() - start).toBeLessThan(9000);
 });
 

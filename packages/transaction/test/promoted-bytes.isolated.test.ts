@@ -13,7 +13,7 @@ it.skipIf(!hasPostgres)(
     });
     // Node 26 writes JSON where earlier ones write name=value.
     const promoted = [...trace.matchAll(/\bgc"?[=:]"?s\b.*\bpromoted"?[=:](\d+)/g)].map(([, bytes]) => Number(bytes));
-    // What is loaded at start-up survives by right.
+    // Objects that are loaded at start-up survive by right.
     const settled = promoted.slice(Math.ceil(promoted.length / 3));
     expect(settled.length).toBeGreaterThan(3);
     expect(settled.reduce((sum, bytes) => sum + bytes, 0) / settled.length).toBeLessThan(150_000);

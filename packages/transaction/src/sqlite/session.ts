@@ -11,7 +11,7 @@ import type { WatchedFile } from './file.js';
 import { canBeUndone, ConnectionState } from './state.js';
 import { sqliteValue, valueOf } from './values.js';
 
-/** Of all PRAGMAs with a value, those that change nothing or the file itself. */
+/** PRAGMAs with a value that change nothing, or the file itself. */
 const HARMLESS =
   /^\s*pragma\s+(?:\w+\s*\.\s*)?(?:table_x?info|table_list|index_x?info|index_list|foreign_key_list|foreign_key_check|integrity_check|quick_check|wal_checkpoint|optimize|incremental_vacuum|user_version|application_id)\b/i;
 /** Some PRAGMAs take effect as soon as they are prepared, so EXPLAIN does not stop them. */

@@ -30,7 +30,7 @@ const MIGRATIONS: readonly (readonly [before: string, after: string, old: unknow
 
 type Add = (title: string, run: () => Promise<void>) => void;
 
-/** What a statement means on a connection that has run it before is what it means on a new one, whatever has changed. */
+/** A statement means the same on a connection that has run it before as on a new one, whatever has changed. */
 export function meansTheSameAfterMigrations(add: Add, database: () => SharedDatabase): void {
   const INSERT = 'INSERT INTO moved (id, value) VALUES ($1, $2) RETURNING value::text';
   const READ = 'SELECT count(*)::int AS n FROM moved WHERE value = $1';

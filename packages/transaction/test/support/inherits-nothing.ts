@@ -17,7 +17,7 @@ export interface Leftover {
   readonly leave: readonly string[];
   /** A statement of the next user. */
   readonly look: string;
-  /** What `look` has to give: its first row, or the `code` and `sqlState` of its error. */
+  /** The result that `look` has to give: its first row, or the `code` and `sqlState` of its error. */
   readonly expected: object;
   /** The pool refuses the last statement of `leave`, with this code. */
   readonly refused?: string;
