@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { mutantPlugin } from './scripts/mutants/mutants.mjs';
+import { mutantPlugin } from './tools/mutants/mutants.mjs';
 
 interface Manifest {
   readonly name: string;
@@ -33,7 +33,7 @@ function nest(version: number): { find: RegExp; replacement: string }[] {
   return [{ find: /^(@nestjs\/[^/]+|express|fastify|rxjs|reflect-metadata)$/, replacement: join(packages, '$1') }];
 }
 
-const TESTS = '{packages/*,service,examples,examples/{conduit,nest,tenants},scripts}/test/**/*';
+const TESTS = '{packages/*,service,examples,examples/{conduit,nest,tenants},tools}/test/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.
@@ -55,7 +55,7 @@ const PROGRAMS = [
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
   'examples/tenants/test/*.test.ts',
-  'scripts/test/{api,docs,graphs-agree,kubernetes,release,type-tests}.test.ts',
+  'tools/test/{api,docs,graphs-agree,kubernetes,release,type-tests}.test.ts',
 ];
 const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
 

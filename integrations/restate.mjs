@@ -1,6 +1,6 @@
 // Events of an outbox in a real Restate, whose server npm brings: every committed order is shipped once, although each response is lost
 // once, the relay is interrupted, and one transaction is rolled back.
-//   node integrations/prepare.mjs && node scripts/on-node.mjs 24 integrations/restate.mjs
+//   node integrations/prepare.mjs && node tools/on-node.mjs 24 integrations/restate.mjs
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { Container } from '@ambit/container';
 import { createOutbox } from '@ambit/outbox';
 import { runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { installed } from '../scripts/binaries.mjs';
+import { installed } from '../tools/binaries.mjs';
 import { toRestate } from './test/outbox/restate.ts';
 
 const ORDERS = 50;

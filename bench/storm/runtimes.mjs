@@ -13,6 +13,6 @@ export function runtimeOptions(name = 'node') {
   const { folder, execArgv } = RUNTIMES[name];
   const execPath = fileURLToPath(new URL(`../../.cache/${folder}/node_modules/.bin/${name}`, import.meta.url));
   if (existsSync(execPath)) return { execPath, execArgv };
-  console.error(`Without ${name}: install it with 'node scripts/on-runtime.mjs ${name} packages/fetch/test'.`);
+  console.error(`Without ${name}: install it with 'node tools/on-runtime.mjs ${name} packages/fetch/test'.`);
   return undefined;
 }

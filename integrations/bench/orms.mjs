@@ -1,5 +1,5 @@
 // What the query builders and clients cost on a transaction's connection, in CPU time of this process, so that other work on the machine
-// hardly matters: node scripts/on-node.mjs 24 integrations/bench/orms.mjs
+// hardly matters: node tools/on-node.mjs 24 integrations/bench/orms.mjs
 // Needs `node integrations/prepare.mjs` before, and PostgreSQL at DATABASE_URL.
 import { Container, Registration, singleton } from '@ambit/container';
 import { runInTransaction } from '@ambit/transaction';

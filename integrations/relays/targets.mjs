@@ -135,7 +135,7 @@ export const TARGETS = {
   },
 };
 
-/** The one of `scripts/newer-nats.sh`, if that was run. */
+/** The one of `tools/newer-nats.sh`, if that was run. */
 export function natsServer() {
   const newer = join(import.meta.dirname, '../../.cache/nats-server/usr/sbin/nats-server');
   return existsSync(newer) ? newer : 'nats-server';

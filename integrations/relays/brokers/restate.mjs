@@ -3,7 +3,7 @@ import { createServer } from 'node:http2';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { installed } from '../../../scripts/binaries.mjs';
+import { installed } from '../../../tools/binaries.mjs';
 import { toRestate } from '../../test/outbox/restate.ts';
 import { OwnServer } from '../own-server.mjs';
 

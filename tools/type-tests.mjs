@@ -1,7 +1,7 @@
 // Checks with every supported TypeScript which lines compile and which do not: each folder packages/*/test/types*.
 // `// error: some words` means that the next line of code has an error with these words in its message;
 // every other line must compile. In a folder with an `errors.md`, that file has the whole message of each error, of each compiler;
-// `node scripts/type-tests.mjs --write` writes it.
+// `node tools/type-tests.mjs --write` writes it.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -94,7 +94,7 @@ function differences(folder) {
   if (process.argv.includes('--write')) writeFileSync(golden, now);
   return now === readFileSync(golden, 'utf8')
     ? []
-    : [`${golden} is another one now: node scripts/type-tests.mjs --write`];
+    : [`${golden} is another one now: node tools/type-tests.mjs --write`];
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

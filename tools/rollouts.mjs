@@ -1,5 +1,5 @@
 // Rolling restarts as Kubernetes does them, with the settings of deploy/kubernetes, under load: prints which requests failed.
-//   npm run build && node scripts/rollouts.mjs [--database mariadb] [--rollouts 5] [--pre-stop 0]
+//   npm run build && node tools/rollouts.mjs [--database mariadb] [--rollouts 5] [--pre-stop 0]
 // A request that failed is sent again if it is a GET or has a key. It fails if one of these never succeeds, if an order
 // is lost or stored twice, or if an instance does not exit by itself.
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // @ts-check
 // Plays the simulation of the service with one mistake in its sources after another: `npm run check -- mutants`. Prints within how
-// many seeds each was found; one that is not fails the run. `node scripts/mutants.mjs stock` tries those whose name has this word.
+// many seeds each was found; one that is not fails the run. `node tools/mutants.mjs stock` tries those whose name has this word.
 import { execFile } from 'node:child_process';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { MUTANTS } from './mutants/mutants.mjs';

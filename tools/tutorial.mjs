@@ -1,5 +1,5 @@
 // Follows docs/tutorial.md block by block, in the order of a reader, with this repository as the clone, on the oldest Node that README.md names:
-//   node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs
+//   node tools/on-node.mjs 20.19.0 tools/tutorial.mjs
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

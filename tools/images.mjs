@@ -1,5 +1,5 @@
 // Builds the images of deploy/ without a daemon, runs them, and prints which of their promises held:
-//   npm run build && node scripts/images.mjs [--host express]
+//   npm run build && node tools/images.mjs [--host express]
 // As root on Debian it installs podman, and makes the base images of the Dockerfiles itself, so it needs no registry of images.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';

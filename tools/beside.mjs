@@ -1,8 +1,8 @@
 // Installs the packed packages beside the release lines of the libraries that they work with, and runs a transaction on each line.
-//   node scripts/beside.mjs                with npm, without what has to be compiled
-//   node scripts/beside.mjs --all          also with pnpm and Yarn, and compiles
-//   node scripts/beside.mjs --all --write  writes the table of docs/guides/versions.md, which is otherwise compared
-//   node scripts/beside.mjs kysely pg      the projects with these only
+//   node tools/beside.mjs                with npm, without what has to be compiled
+//   node tools/beside.mjs --all          also with pnpm and Yarn, and compiles
+//   node tools/beside.mjs --all --write  writes the table of docs/guides/versions.md, which is otherwise compared
+//   node tools/beside.mjs kysely pg      the projects with these only
 // Fails where the table says something else than what happened: also where a package manager refuses, or warns of one of our packages.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -15,15 +15,15 @@ const ON_FETCH = 'packages/fetch/test packages/host-contract/test/fetch packages
 const VITEST = 'node_modules/vitest/vitest.mjs run';
 const TESTS = `${VITEST} --project shared --project isolated --project programs`;
 /** Examples and documents: where Node removes types by itself, these run as they are written. */
-const WRITTEN = 'examples/test scripts/test/docs';
+const WRITTEN = 'examples/test tools/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
   'packages/host-contract/test/express.isolated packages/host-contract/test/fastify.isolated packages/host-contract/test/pipelines';
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
-const BROKERS = 'scripts/ensure-nats.sh && scripts/ensure-rabbitmq.sh && scripts/ensure-redis.sh';
-const SERVERS = 'scripts/ensure-postgres.sh && scripts/ensure-mariadb.sh';
+const BROKERS = 'tools/ensure-nats.sh && tools/ensure-rabbitmq.sh && tools/ensure-redis.sh';
+const SERVERS = 'tools/ensure-postgres.sh && tools/ensure-mariadb.sh';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
 const RANDOM = `FIRST_SEED=${FIRST_SEED}`;
@@ -33,37 +33,37 @@ const STEPS = {
   build: 'tsc -b && node packages/inspector/bundle.mjs',
   format: 'oxfmt --check',
   lint: 'oxlint',
-  types: 'node scripts/type-tests.mjs',
+  types: 'node tools/type-tests.mjs',
   unused: 'knip',
-  packages: 'node scripts/package-shape.mjs',
-  consumer: 'node scripts/consumer.mjs',
-  compilers: 'node scripts/matrix.mjs --often',
-  'package-managers': 'node scripts/consumer.mjs pnpm yarn',
-  beside: 'node scripts/beside.mjs',
-  'beside-all': 'node scripts/beside.mjs --all',
-  'quick-start': 'node scripts/quick-start.mjs',
-  tutorial: 'node scripts/on-node.mjs 20.19.0 scripts/tutorial.mjs',
-  create: 'scripts/ensure-postgres.sh && node scripts/create.mjs',
-  'create-all': 'scripts/ensure-postgres.sh && node scripts/create.mjs --all',
+  packages: 'node tools/package-shape.mjs',
+  consumer: 'node tools/consumer.mjs',
+  compilers: 'node tools/matrix.mjs --often',
+  'package-managers': 'node tools/consumer.mjs pnpm yarn',
+  beside: 'node tools/beside.mjs',
+  'beside-all': 'node tools/beside.mjs --all',
+  'quick-start': 'node tools/quick-start.mjs',
+  tutorial: 'node tools/on-node.mjs 20.19.0 tools/tutorial.mjs',
+  create: 'tools/ensure-postgres.sh && node tools/create.mjs',
+  'create-all': 'tools/ensure-postgres.sh && node tools/create.mjs --all',
   layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
-  words: 'node scripts/words.mjs',
-  api: 'node scripts/api-docs.mjs',
-  openapi: 'node scripts/lint-openapi.mjs',
-  deploy: 'node scripts/lint-deploy.mjs',
-  workflows: 'node scripts/lint-workflows.mjs',
-  site: 'scripts/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
+  words: 'node tools/words.mjs',
+  api: 'node tools/api-docs.mjs',
+  openapi: 'node tools/lint-openapi.mjs',
+  deploy: 'node tools/lint-deploy.mjs',
+  workflows: 'node tools/lint-workflows.mjs',
+  site: 'tools/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'all-pages':
-    'scripts/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
-  stays: 'node scripts/stays.mjs express sqlite',
-  instances: 'node scripts/several-instances.mjs',
-  rollouts: 'node scripts/rollouts.mjs',
+    'tools/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
+  stays: 'node tools/stays.mjs express sqlite',
+  instances: 'node tools/several-instances.mjs',
+  rollouts: 'node tools/rollouts.mjs',
   simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
-  mutants: 'node scripts/mutants.mjs',
+  mutants: 'node tools/mutants.mjs',
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   'one-client': 'node lab/pieces.mjs && node lab/pipelining.mjs',
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
-  sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node scripts/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
+  sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
   failover: 'node service/failover/failover.mjs',
   galera: 'node service/failover/galera.mjs --short',
@@ -71,7 +71,7 @@ const STEPS = {
   patroni: 'node service/failover/failover.mjs patroni',
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
   events: `${SERVERS} && node service/chaos/events.mjs --seconds 24 --host fastify`,
-  relays: `${BROKERS} && ${SERVERS} && node integrations/prepare.mjs && scripts/newer-nats.sh && node scripts/on-node.mjs 24 integrations/relays.mjs`,
+  relays: `${BROKERS} && ${SERVERS} && node integrations/prepare.mjs && tools/newer-nats.sh && node tools/on-node.mjs 24 integrations/relays.mjs`,
   // The delay makes sure that reads without the cookie miss writes, on a fast machine, too.
   'read-your-writes': 'node service/chaos/read-your-writes.mjs --reads 2000 --lag 20',
   concurrency: `${SERVERS} && node service/chaos/concurrency.mjs --seconds 10`,
@@ -79,36 +79,36 @@ const STEPS = {
   growth: `${SERVERS} && node bench/growth/check.mjs`,
   shutdown: `${SERVERS} && node service/chaos/shutdown.mjs --rounds 1`,
   'hostile-load': `${SERVERS} && node service/chaos/hostile-load.mjs --seconds 5`,
-  images: 'node scripts/images.mjs',
-  readme: 'node scripts/first-commands.mjs',
+  images: 'node tools/images.mjs',
+  readme: 'node tools/first-commands.mjs',
   // The benchmarks have dependencies of their own.
-  documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node scripts/documented.mjs`,
+  documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
   programs: 'vitest run --project programs',
-  browser: 'scripts/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
+  browser: 'tools/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: 'vitest run --project hosts',
   'nest-versions':
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
-  integrations: `${BROKERS} && scripts/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
+  integrations: `${BROKERS} && tools/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
   histories:
-    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && node scripts/on-node.mjs 24 integrations/histories.mjs',
+    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && node tools/on-node.mjs 24 integrations/histories.mjs',
   // Always the same search, which keeps nothing; `npm run fuzz` is another one each time.
   fuzz: 'npm ci --prefix fuzz --ignore-scripts --no-audit --no-fund && tsc -p fuzz && node --import ./fuzz/register.mjs fuzz/main.ts --seed 1 --read-only',
   'fuzz-mutants':
     'npm ci --prefix fuzz --ignore-scripts --no-audit --no-fund && node --import ./fuzz/register.mjs fuzz/mutants.ts',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
-    'scripts/ensure-chromium.sh && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
+    'tools/ensure-chromium.sh && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
   // Apart from the others, because its packages are 350 MB.
   prisma:
-    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node scripts/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
-  runtimes: `node scripts/on-runtime.mjs bun ${ON_FETCH} && node scripts/on-runtime.mjs deno ${ON_FETCH}`,
-  matrix: 'scripts/ensure-chromium.sh && node scripts/matrix.mjs',
+    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
+  runtimes: `node tools/on-runtime.mjs bun ${ON_FETCH} && node tools/on-runtime.mjs deno ${ON_FETCH}`,
+  matrix: 'tools/ensure-chromium.sh && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `node scripts/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
-  'node-24': `node scripts/on-node.mjs 24 ${TESTS}`,
-  'node-26': `node scripts/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
-  'all-26': `node scripts/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
+  'node-22': `node tools/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
+  'node-24': `node tools/on-node.mjs 24 ${TESTS}`,
+  'node-26': `node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
+  'all-26': `node tools/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */

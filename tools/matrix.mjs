@@ -1,7 +1,7 @@
 // Runs the packed packages wherever they may run: one probe of the container in each runtime, bundler and compiler of a file, and projects of users.
-//   node scripts/matrix.mjs                       all rows
-//   node scripts/matrix.mjs 'Node 24' workerd     these rows
-//   node scripts/matrix.mjs --often               what every CI runs
+//   node tools/matrix.mjs                       all rows
+//   node tools/matrix.mjs 'Node 24' workerd     these rows
+//   node tools/matrix.mjs --often               what every CI runs
 // The tools are installed once, into .cache; a change of the lock file, or of the peers that a manifest names, installs them again.
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { ROWS as PROBES } from './matrix/rows.mjs';
 
 const AT_ONCE = 3;
 const root = resolve(import.meta.dirname, '..');
-const source = join(root, 'scripts/matrix');
+const source = join(root, 'tools/matrix');
 const home = join(root, '.cache/matrix');
 const app = join(home, 'app');
 

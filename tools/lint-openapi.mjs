@@ -1,4 +1,4 @@
-// Lints docs/openapi.json with Redocly and scripts/redocly.yaml, and with what no rule there can say: the version, and that the page can
+// Lints docs/openapi.json with Redocly and tools/redocly.yaml, and with what no rule there can say: the version, and that the page can
 // try every operation. The linter is installed once, into .cache/: it would bring more packages than all the rest of the workspace.
 import { readFileSync } from 'node:fs';
 import { installed, run } from './binaries.mjs';
@@ -28,7 +28,7 @@ if (problems.length > 0) {
 const linter = installed('@redocly/cli', '2.77.0', '@redocly/cli/bin/cli.js', ['--ignore-scripts']);
 // The linter would tell its makers about each run.
 const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-run(process.execPath, [linter, 'lint', DOCUMENT, '--config=scripts/redocly.yaml'], env);
+run(process.execPath, [linter, 'lint', DOCUMENT, '--config=tools/redocly.yaml'], env);
 
 /** @param {Part} operation @returns {Part[]} */
 function parametersOf(operation) {

@@ -1,4 +1,4 @@
-// Runs a program on another Node: node scripts/on-node.mjs 24 node_modules/vitest/vitest.mjs run
+// Runs a program on another Node: node tools/on-node.mjs 24 node_modules/vitest/vitest.mjs run
 import { delimiter, dirname } from 'node:path';
 import { nodeBinary, run } from './binaries.mjs';
 

@@ -1,6 +1,6 @@
 // A project outside this repository: it has only the packed tarballs, strict compiler options, and one app per host.
-//   node scripts/consumer.mjs              installed with npm
-//   node scripts/consumer.mjs pnpm yarn    with others; Yarn with Plug'n'Play
+//   node tools/consumer.mjs              installed with npm
+//   node tools/consumer.mjs pnpm yarn    with others; Yarn with Plug'n'Play
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ try {
     const manager = MANAGERS[name];
     if (!manager) throw new Error(`No package manager named ${name}. They are ${Object.keys(MANAGERS).join(', ')}.`);
     const app = join(scratch, name);
-    cpSync(join(root, 'scripts/consumer'), app, { recursive: true });
+    cpSync(join(root, 'tools/consumer'), app, { recursive: true });
     await manager.install(app, tarballs);
     if (manager.compiles) {
       compile(app);

@@ -1,7 +1,7 @@
 // Runs two instances of the service on one server, and prints what held:
-//   node scripts/several-instances.mjs [--database mariadb]    on PostgreSQL and on MariaDB: directly, and behind HAProxy, and PgBouncer
+//   node tools/several-instances.mjs [--database mariadb]    on PostgreSQL and on MariaDB: directly, and behind HAProxy, and PgBouncer
 //                                                              in front of PostgreSQL, as in deploy/
-//   node scripts/several-instances.mjs PGlite Pgpool           on engines that speak the protocol of PostgreSQL: those whose names
+//   node tools/several-instances.mjs PGlite Pgpool           on engines that speak the protocol of PostgreSQL: those whose names
 //                                                              contain one of the words
 // The engines are npm packages, installed once into .cache/; as root on Debian, Pgpool-II is installed with apt-get.
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // Creates a project with the packed `create-ambit` for each combination that it offers, and does with it what its README.md says:
-//   node scripts/create.mjs                       half of them, with each pair of a host, a database and a query builder
-//   node scripts/create.mjs --all                 all of them
-//   node scripts/create.mjs hono-postgres-knex    these only
+//   node tools/create.mjs                       half of them, with each pair of a host, a database and a query builder
+//   node tools/create.mjs --all                 all of them
+//   node tools/create.mjs hono-postgres-knex    these only
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

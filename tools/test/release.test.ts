@@ -41,7 +41,7 @@ afterAll(() => {
 async function release(args: string[], env: Record<string, string> = {}): Promise<string> {
   const { port } = registry.address() as AddressInfo;
   const settings = { npm_config_registry: `http://127.0.0.1:${port}/`, npm_config_cache: join(scratch, 'cache') };
-  const { stdout } = await promisify(execFile)(process.execPath, ['scripts/release.mjs', ...args], {
+  const { stdout } = await promisify(execFile)(process.execPath, ['tools/release.mjs', ...args], {
     cwd: ROOT,
     env: { ...process.env, ...settings, ...env },
   });

@@ -1,5 +1,5 @@
 // Makes docs/inspector-*.png: the service with the inspector in front of it, some traffic, and what Chromium shows of it.
-//   npm run build && node scripts/screenshots.mjs
+//   npm run build && node tools/screenshots.mjs
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer, get } from 'node:http';

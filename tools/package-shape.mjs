@@ -41,7 +41,7 @@ for (const folder of folders) {
   const tarball = packed.get(name);
   if (!tarball) throw new Error(`npm pack made nothing of ${name}`);
   for (const field of wrongFields(manifest))
-    complain(`${folder}: '${field}' does not agree with the entry points: node scripts/entry-points.mjs writes it`);
+    complain(`${folder}: '${field}' does not agree with the entry points: node tools/entry-points.mjs writes it`);
   if (tarball.version === version) complain(`${folder}: no release follows ${version}`);
   if (publishConfig?.access !== 'public') complain(`${folder} would not be public`);
   const paths = tarball.files.map((file) => file.path);

@@ -1,5 +1,5 @@
 // What a package says of its repository once it is published: `repository`, `homepage` and `bugs`, and a README whose links lead somewhere from
-// the page of the package. scripts/release.mjs does it in a copy before it packs; the repository itself does not know where it is hosted.
+// the page of the package. tools/release.mjs does it in a copy before it packs; the repository itself does not know where it is hosted.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { manifestOf, publicPackages } from './entry-points.mjs';

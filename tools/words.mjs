@@ -1,6 +1,6 @@
 // The list of words in CI: every tracked document and source file, its path included, says what the field says.
-//   node scripts/words.mjs                       all of it
-//   node scripts/words.mjs packages/inspector    what begins with one of these paths
+//   node tools/words.mjs                       all of it
+//   node tools/words.mjs packages/inspector    what begins with one of these paths
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ import { EXCEPTIONS, RULES } from './words/rules.mjs';
 
 const READ = /\.(md|[cm]?[jt]sx?|json|html|css|sh|ya?ml|sql)$/;
 // The rules quote what they refuse; a lock file has the names of other people's packages.
-const UNREAD = /^scripts\/(words\/|test\/words)|(^|\/)package-lock\.json$/;
+const UNREAD = /^tools\/(words\/|test\/words)|(^|\/)package-lock\.json$/;
 
 // A phrase goes on in the next line, also in that of a comment.
 const patterns = RULES.map(({ pattern, instead }) => ({

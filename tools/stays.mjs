@@ -1,6 +1,6 @@
 // How a warm request travels through our own files, as a reader would follow it:
-//   npm run build && node scripts/stays.mjs              one row for each host and database
-//   node scripts/stays.mjs --sequence express sqlite     and behind its rows, the calls one after another
+//   npm run build && node tools/stays.mjs              one row for each host and database
+//   node tools/stays.mjs --sequence express sqlite     and behind its rows, the calls one after another
 // A stay is a row of calls in one file; a return is a stay in a file that was left before.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Runs tests on Bun or Deno: node scripts/on-runtime.mjs bun packages/fetch/test
+// Runs tests on Bun or Deno: node tools/on-runtime.mjs bun packages/fetch/test
 import { run, runtimeBinary } from './binaries.mjs';
 
 /** What makes each runtime run a program with all it needs, and not start Node for it. @type {Record<string, string[]>} */

@@ -1,5 +1,5 @@
 /**
- * What the open page of the inspector costs in the browser: `node scripts/inspector-page-cost.mjs [--rate 200] [--keep 5000] [--seconds 20]`,
+ * What the open page of the inspector costs in the browser: `node tools/inspector-page-cost.mjs [--rate 200] [--keep 5000] [--seconds 20]`,
  * after `npm run build`. The service handles `rate` requests per second, all of which are recorded, until `keep` are listed; then
  * Chromium says how much CPU time the page takes in each view. With `--minutes 10` it says what the tab has in memory instead, after each
  * minute and a garbage collection: with the lists of their usual length, and with failed and slow requests among the others.

