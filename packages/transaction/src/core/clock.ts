@@ -163,9 +163,10 @@ export function settleWithin(
 }
 
 /** Settles as `promise` does, or rejects with `late()` after `ms`. The work behind the promise continues. */
-export function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stopTimer = startTimer(clock, () => reject(late()), ms);
-    Promise.resolve(promise).finally(stopTimer).then(resolve, reject);
+export async function within<T>(clock: Clock, ms: number, promise: Promise<T>, late: () => Error): Promise<T> {
+  const failure = await new Promise<Failure | undefined>((resolve) => {
+    settleWithin(clock, ms, promise, late, resolve);
   });
+  if (failure) throw failure.error;
+  return promise;
 }

@@ -1,92 +1,154 @@
 import { inspect } from 'node:util';
 import { isOurs, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
-/** Every code, with the advice that its message ends with. */
-const ADVICE = {
-  AMBIT_OPTION: 'Correct the option.',
-  AMBIT_TX_ABORTED: 'Nothing was stored. The caller that asked for the work has disconnected or cancelled it.',
-  AMBIT_TX_ACQUIRE_FAILED: 'Check that the database runs and that the address and the credentials are right.',
-  AMBIT_TX_ACQUIRE_TIMEOUT:
-    'If every connection is checked out, look for slow transactions and for code inside a transaction that uses the pool instead of its IConnection, or raise the pool size; otherwise check that the database responds.',
-  AMBIT_TX_ALREADY_OPEN:
-    'Pass the scope of the transaction that is meant: there runInTransaction() is a savepoint, which may fail alone. For a separate transaction, give it the propagation requires-new.',
-  AMBIT_TX_BEGIN_FAILED: 'The transaction did not start, so nothing was stored.',
-  AMBIT_TX_BUSY: 'Another process writes to the same database file; retry the whole transaction.',
-  AMBIT_TX_CALLBACK_FAILED: 'The outcome of the transaction stands; the cause says what failed.',
-  AMBIT_TX_COMMIT_FAILED: 'The database refused COMMIT and stored nothing.',
-  AMBIT_TX_CONNECTION_LOST:
-    'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
-  AMBIT_TX_CONTROL_STATEMENT:
-    'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
-  AMBIT_TX_DEAD_LETTER:
-    'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
-  AMBIT_TX_DELIVERY: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
-  AMBIT_TX_FAILED:
-    'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
-  AMBIT_TX_FILE:
-    'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
-  AMBIT_TX_FINISHED:
-    'Await every query before the transaction commits or rolls back or its connection is released, and do not keep a connection, or a repository of a disposed scope.',
-  AMBIT_TX_NESTED:
-    'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
-  AMBIT_TX_OUTCOME_UNKNOWN:
-    'It may be stored or not: find out with an idempotency key or a marker row before you run it again.',
-  AMBIT_TX_PARAMETER: 'A database takes text without NUL, numbers, bigints, booleans, dates, bytes and null.',
-  AMBIT_TX_POOL_CLOSED: 'The application is shutting down.',
-  AMBIT_TX_POOL_FULL:
-    'Retry in a moment; if it persists, send fewer requests, add connections (max) or tenants (capacity), or raise maxWaiting.',
-  AMBIT_TX_READ_ONLY:
-    'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
-  AMBIT_TX_RELAY:
-    'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
-  AMBIT_TX_ROLLBACK_FAILED: 'The connection was closed instead, which makes the database roll back.',
-  AMBIT_TX_SANDBOX:
-    'Create a sandbox for each test, and send its id with every request until it is released; one that is idle for too long is rolled back.',
-  AMBIT_TX_SCOPE_FAILED: 'The outcome of the transaction stands; the cause says what failed to dispose.',
-  AMBIT_TX_STALE_STATEMENT:
-    'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
-  AMBIT_TX_STATEMENT_FAILED: 'On the server, cause has the text of the database.',
-  AMBIT_TX_TIMEOUT: 'Do less inside the transaction, or raise timeoutMs.',
-  AMBIT_TX_UNSUPPORTED:
-    'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
-  AMBIT_TX_VERSION: 'Install the version that is named; npm ls shows those that are installed.',
-  AMBIT_UNDISPOSED:
-    "Add singleton() to the registration of the pool: .pipe(singleton()).to('IDatabasePool'). Otherwise each transaction opens a pool of its own, which nobody closes.",
-} as const;
+/** What a code means for the response, for a retry, and for the reader of its message. */
+interface CodeRow {
+  /** The last sentence of the message: how to fix it. */
+  readonly advice: string;
+  /** The status of a response; 503 where the failure is temporary, and not the fault of the request. */
+  readonly status: 400 | 500 | 503;
+  /** The whole transaction may be retried, whatever the cause says. */
+  readonly retry?: true;
+  /** A retry could do the same work twice, or cannot succeed, whatever the cause says. */
+  readonly final?: true;
+}
+
+const CODES = {
+  AMBIT_OPTION: { advice: 'Correct the option.', status: 500 },
+  AMBIT_TX_ABORTED: {
+    advice: 'Nothing was stored. The caller that asked for the work has disconnected or cancelled it.',
+    status: 503,
+    final: true,
+  },
+  AMBIT_TX_ACQUIRE_FAILED: {
+    advice: 'Check that the database runs and that the address and the credentials are right.',
+    status: 503,
+  },
+  AMBIT_TX_ACQUIRE_TIMEOUT: {
+    advice:
+      'If every connection is checked out, look for slow transactions and for code inside a transaction that uses the pool instead of its IConnection, or raise the pool size; otherwise check that the database responds.',
+    status: 503,
+  },
+  AMBIT_TX_ALREADY_OPEN: {
+    advice:
+      'Pass the scope of the transaction that is meant: there runInTransaction() is a savepoint, which may fail alone. For a separate transaction, give it the propagation requires-new.',
+    status: 500,
+  },
+  AMBIT_TX_BEGIN_FAILED: { advice: 'The transaction did not start, so nothing was stored.', status: 500 },
+  AMBIT_TX_BUSY: {
+    advice: 'Another process writes to the same database file; retry the whole transaction.',
+    status: 503,
+    retry: true,
+  },
+  AMBIT_TX_CALLBACK_FAILED: {
+    advice: 'The outcome of the transaction stands; the cause says what failed.',
+    status: 500,
+  },
+  AMBIT_TX_COMMIT_FAILED: { advice: 'The database refused COMMIT and stored nothing.', status: 500 },
+  AMBIT_TX_CONNECTION_LOST: {
+    advice:
+      'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
+    status: 503,
+  },
+  AMBIT_TX_CONTROL_STATEMENT: {
+    advice: 'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
+    status: 500,
+  },
+  AMBIT_TX_DEAD_LETTER: {
+    advice: 'Correct the receiver or the event, then call retry() of the outbox; the cause says why it failed last.',
+    status: 500,
+  },
+  AMBIT_TX_DELIVERY: {
+    advice: 'It is tried again later; make the receiver faster, or raise deliveryTimeoutMs.',
+    status: 500,
+  },
+  AMBIT_TX_FAILED: {
+    advice:
+      'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
+    status: 500,
+  },
+  AMBIT_TX_FILE: {
+    advice:
+      'Check that the path names a SQLite database, or no file yet, in a folder that exists, and that this process may write both; the cause names the file.',
+    status: 500,
+  },
+  AMBIT_TX_FINISHED: {
+    advice:
+      'Await every query before the transaction commits or rolls back or its connection is released, and do not keep a connection, or a repository of a disposed scope.',
+    status: 500,
+  },
+  AMBIT_TX_NESTED: {
+    advice:
+      'Await a nested runInTransaction() before you use the connection outside of it, and pass options to the outermost run.',
+    status: 500,
+  },
+  AMBIT_TX_OUTCOME_UNKNOWN: {
+    advice: 'It may be stored or not: find out with an idempotency key or a marker row before you run it again.',
+    status: 503,
+    final: true,
+  },
+  AMBIT_TX_PARAMETER: {
+    advice: 'A database takes text without NUL, numbers, bigints, booleans, dates, bytes and null.',
+    status: 500,
+  },
+  AMBIT_TX_POOL_CLOSED: { advice: 'The application is shutting down.', status: 503 },
+  AMBIT_TX_POOL_FULL: {
+    advice:
+      'Retry in a moment; if it persists, send fewer requests, add connections (max) or tenants (capacity), or raise maxWaiting.',
+    status: 503,
+  },
+  AMBIT_TX_READ_ONLY: {
+    advice:
+      'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
+    status: 503,
+  },
+  AMBIT_TX_RELAY: {
+    advice:
+      'Events are kept, and the relay tries again; check that the database runs and that the table of the outbox was created (outboxSchema()).',
+    status: 500,
+  },
+  AMBIT_TX_ROLLBACK_FAILED: {
+    advice: 'The connection was closed instead, which makes the database roll back.',
+    status: 500,
+  },
+  AMBIT_TX_SANDBOX: {
+    advice:
+      'Create a sandbox for each test, and send its id with every request until it is released; one that is idle for too long is rolled back.',
+    status: 400,
+  },
+  AMBIT_TX_SCOPE_FAILED: {
+    advice: 'The outcome of the transaction stands; the cause says what failed to dispose.',
+    status: 500,
+  },
+  AMBIT_TX_STALE_STATEMENT: {
+    advice:
+      'A table was changed after the statement was prepared. Retry the whole transaction: the statement is then prepared again.',
+    status: 503,
+    retry: true,
+  },
+  AMBIT_TX_STATEMENT_FAILED: { advice: 'On the server, cause has the text of the database.', status: 500 },
+  AMBIT_TX_TIMEOUT: { advice: 'Do less inside the transaction, or raise timeoutMs.', status: 503, final: true },
+  AMBIT_TX_UNSUPPORTED: {
+    advice:
+      'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
+    status: 500,
+  },
+  AMBIT_TX_VERSION: {
+    advice: 'Install the version that is named; npm ls shows those that are installed.',
+    status: 500,
+  },
+  AMBIT_UNDISPOSED: {
+    advice:
+      "Add singleton() to the registration of the pool: .pipe(singleton()).to('IDatabasePool'). Otherwise each transaction opens a pool of its own, which nobody closes.",
+    status: 500,
+  },
+} as const satisfies Record<string, CodeRow>;
 
 /** The `code` of a `TransactionError`. It does not change between releases; docs/errors.md explains each. */
-export type TransactionErrorCode = keyof typeof ADVICE;
+export type TransactionErrorCode = keyof typeof CODES;
 
 /** Every code that a `TransactionError` can have, such as for a test that each has a response. */
-export const TRANSACTION_ERROR_CODES = Object.keys(ADVICE) as readonly TransactionErrorCode[];
-
-/** Temporary failures: a host responds with 503, and the client may retry. */
-const UNAVAILABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
-  'AMBIT_TX_ABORTED',
-  'AMBIT_TX_ACQUIRE_FAILED',
-  'AMBIT_TX_ACQUIRE_TIMEOUT',
-  'AMBIT_TX_BUSY',
-  'AMBIT_TX_CONNECTION_LOST',
-  'AMBIT_TX_OUTCOME_UNKNOWN',
-  'AMBIT_TX_POOL_CLOSED',
-  'AMBIT_TX_POOL_FULL',
-  'AMBIT_TX_READ_ONLY',
-  'AMBIT_TX_STALE_STATEMENT',
-  'AMBIT_TX_TIMEOUT',
-]);
-
-/** After these the whole transaction may be retried, whatever their cause says. */
-const RETRYABLE: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
-  'AMBIT_TX_BUSY',
-  'AMBIT_TX_STALE_STATEMENT',
-]);
-
-/** After these a retry may do the same work twice, or cannot succeed, whatever their cause says. */
-const FINAL: ReadonlySet<TransactionErrorCode> = new Set<TransactionErrorCode>([
-  'AMBIT_TX_ABORTED',
-  'AMBIT_TX_OUTCOME_UNKNOWN',
-  'AMBIT_TX_TIMEOUT',
-]);
+export const TRANSACTION_ERROR_CODES = Object.keys(CODES) as readonly TransactionErrorCode[];
 
 /**
  * The one error class of this package. Hosts send its message to clients unless the application has an error handler, so
@@ -126,15 +188,15 @@ export class TransactionError extends Error {
    * @param options - the error behind it, and the SQLSTATE where that is not the one of the cause
    */
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
-    super(`${detail}. ${ADVICE[code]} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
+    const { advice, status, retry, final }: CodeRow = CODES[code];
+    super(`${detail}. ${advice} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.sqlState = options.sqlState ?? sqlStateOf(options.cause);
     // Where the SQLSTATE is that of the cause, the cause may know more than the SQLSTATE says.
     const known = { sqlState: options.sqlState, cause: options.cause };
-    this.retryable = !FINAL.has(code) && (RETRYABLE.has(code) || isRetryable(known));
-    this.unavailable = UNAVAILABLE.has(code) || isUnavailable(known);
-    const isTemporary = this.unavailable || this.retryable;
-    this.status = this.statusCode = isTemporary ? 503 : code === 'AMBIT_TX_SANDBOX' ? 400 : 500;
+    this.retryable = !final && (retry ?? isRetryable(known));
+    this.unavailable = status === 503 || isUnavailable(known);
+    this.status = this.statusCode = this.unavailable || this.retryable ? 503 : status;
   }
 }
 

@@ -12,6 +12,7 @@ import {
   checkSignal,
   checkTime,
   type DatabaseKeys,
+  given,
   readKeys,
   type TransactionOptions,
 } from '../core/options.js';
@@ -39,28 +40,18 @@ const NO_BEGIN_OPTIONS: BeginOptions = {};
  * }
  * ```
  */
-export class TransactionSettings {
-  private constructor(
-    /** @internal What BEGIN is called with. */
-    readonly beginOptions: BeginOptions,
-    /** @internal */
-    readonly database: Required<DatabaseKeys>,
-    /** @internal */
-    readonly acquireTimeoutMs: number | undefined,
-    /** @internal */
-    readonly timeoutMs: number,
-    /** @internal */
-    readonly endTimeoutMs: number,
-    /** @internal */
-    readonly cancelAfterMs: number,
-    /** @internal */
-    readonly clock: Clock,
-    /** @internal */
-    readonly signal: AbortSignal | undefined,
-    /** @internal */
-    readonly onError: (error: TransactionError) => void,
-  ) {}
+export interface TransactionSettings extends CheckedOptions {
+  /**
+   * The same settings for one request, or one run: for what differs between them, and is not checked again.
+   *
+   * @param own - what differs
+   * @returns other settings
+   */
+  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings;
+}
 
+/** Makes the settings of transactions. */
+export const TransactionSettings = {
   /**
    * Checks the options, and fills every gap.
    *
@@ -68,51 +59,44 @@ export class TransactionSettings {
    * @returns the settings, which do not change with the options
    * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
    */
-  static of(options: TransactionOptions = {}): TransactionSettings {
-    const { signal, acquireTimeoutMs, timeoutMs = 30_000, endTimeoutMs = 10_000, cancelAfterMs = 100 } = options;
-    const { onError = warn, clock = systemClock } = options;
-    checkTime('acquireTimeoutMs', acquireTimeoutMs);
-    checkTime('timeoutMs', timeoutMs);
-    checkTime('endTimeoutMs', endTimeoutMs);
-    checkTime('cancelAfterMs', cancelAfterMs);
-    checkSignal(signal);
-    checkFunction('onError', onError);
-    checkClock(clock);
-    const beginOptions = beginOptionsOf(options);
-    const keys = readKeys(options);
-    return new TransactionSettings(
-      beginOptions,
-      keys,
-      acquireTimeoutMs,
-      timeoutMs,
-      endTimeoutMs,
-      cancelAfterMs,
-      clock,
-      signal,
-      onError,
-    );
-  }
+  of(options: TransactionOptions = {}): TransactionSettings {
+    const { isolation: _isolation, readOnly: _readOnly, pool: _pool, connection: _connection, ...own } = options;
+    for (const name of TIMES) checkTime(name, own[name]);
+    checkSignal(own.signal);
+    checkFunction('onError', own.onError);
+    checkClock(own.clock);
+    return { ...DEFAULTS, ...given(own), beginOptions: beginOptionsOf(options), database: readKeys(options) };
+  },
+};
 
-  /**
-   * The same settings for one request, or one run: for what differs between them, and is not checked again.
-   *
-   * @param own - what differs
-   * @returns other settings
-   */
-  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings {
-    return new TransactionSettings(
-      this.beginOptions,
-      this.database,
-      this.acquireTimeoutMs,
-      own.timeoutMs ?? this.timeoutMs,
-      this.endTimeoutMs,
-      this.cancelAfterMs,
-      this.clock,
-      own.signal ?? this.signal,
-      own.onError ?? this.onError,
-    );
-  }
+/** @internal Every option of a transaction, checked. */
+export interface CheckedOptions {
+  /** What BEGIN is called with. */
+  readonly beginOptions: BeginOptions;
+  readonly database: Required<DatabaseKeys>;
+  readonly acquireTimeoutMs: number | undefined;
+  readonly timeoutMs: number;
+  readonly endTimeoutMs: number;
+  readonly cancelAfterMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+  readonly onError: (error: TransactionError) => void;
 }
+
+const TIMES = ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const;
+
+const DEFAULTS = {
+  acquireTimeoutMs: undefined,
+  timeoutMs: 30_000,
+  endTimeoutMs: 10_000,
+  cancelAfterMs: 100,
+  clock: systemClock,
+  signal: undefined,
+  onError: warn,
+  with(this: TransactionSettings, own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>) {
+    return { ...this, ...own };
+  },
+};
 
 /** Absent rather than undefined where nothing was asked. */
 function beginOptionsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
@@ -176,7 +160,7 @@ export class TransactionStart {
   ) {
     this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
-    this.#settings = options instanceof TransactionSettings ? options : TransactionSettings.of(options);
+    this.#settings = 'beginOptions' in options ? options : TransactionSettings.of(options);
     const { beginOptions, acquireTimeoutMs, signal } = this.#settings;
     this.#request = new AcquireRequest(beginOptions, acquireTimeoutMs, signal);
     this.begun = new Promise((resolve, reject) => {
