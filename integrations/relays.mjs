@@ -77,8 +77,7 @@ if (columns.length > 0)
       measures.map((measure) => [measure, ...columns.map(({ counts }) => counts[measure] ?? '')]),
     ),
     wrong,
-    options.write,
-    PAGE,
+    false,
   );
 
 /** @type {string[][]} */

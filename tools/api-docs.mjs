@@ -1,5 +1,5 @@
 // Fails if a public symbol lacks documentation: what it is, each parameter, the result, the errors, an example. Or if there are
-// too many names to learn: docs/decisions/0033-fewer-names-and-codes.md.
+// too many names to learn: docs/decisions/0031-packages.md.
 import { relative, resolve } from 'node:path';
 import { gapsIn } from './api/gaps.mjs';
 import { readApi } from './api/model.mjs';

@@ -87,7 +87,7 @@ async function lint(tarball) {
     strict: true,
   });
   for (const message of messages) {
-    // The declarations for require() are those of a CommonJS module, and Node loads the ES module: docs/decisions/0031-commonjs.md.
+    // The declarations for require() are those of a CommonJS module, and Node loads the ES module: docs/decisions/0031-packages.md.
     const isForRequire = message.code === 'EXPORTS_TYPES_INVALID_FORMAT' && message.path.at(-1) === 'require';
     if (!isForRequire) complain(`publint, ${tarball}: ${formatMessage(message, pkg, { color: false })}`);
   }

@@ -30,7 +30,6 @@ const QUICK_STARTS = [
     ours: 4,
     fails: ['-d', 'color=red', 'http://localhost:3000/orders'],
   },
-  { page: 'README.md', heading: 'Quick start: Fastify', named: 3, ours: 4 },
   {
     page: 'packages/express/README.md',
     named: 3,

@@ -1,10 +1,9 @@
 /**
  * What a core bears if it does nothing else, by the CPU time of a request: `node bench/growth/capacity.mjs [--connections 16] [--data
- * <folder>] [--write]`, after `node bench/growth/measure.mjs --database postgres --connections 16 --work new-user,order,order-key,order-hot`
+ * <folder>]`, after `node bench/growth/measure.mjs --database postgres --connections 16 --work new-user,order,order-key,order-hot`
  * on `--host fastify` and `--host express`.
  */
 import { parseArgs } from 'node:util';
-import { write } from '../results.mjs';
 import { table } from '../shared/table.mjs';
 import { DEFAULT_FOLDER } from './databases.mjs';
 import { fileOf, readPasses } from './measures.mjs';
@@ -15,7 +14,6 @@ const { values: options } = parseArgs({
   options: {
     connections: { type: 'string', default: '16' },
     data: { type: 'string', default: DEFAULT_FOLDER },
-    write: { type: 'boolean', default: false },
   },
 });
 const rows = [];
@@ -36,4 +34,3 @@ for (const host of ['fastify', 'express']) {
 const heads = ['requests per second', 'a Node core, median', 'best', 'a PostgreSQL core, median', 'best'];
 const text = `${options.connections} connections.\n\n${table(heads, rows)}`;
 console.log(text);
-if (options.write) write('growth-capacity', text);

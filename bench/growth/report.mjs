@@ -1,10 +1,9 @@
 /**
  * The tables of what measure.mjs has written: `node bench/growth/report.mjs --database postgres [--host fastify] [--connections 1]
- * [--counts] [--data <folder>] [--write]`. With --write they replace those in results.md; with --counts they have only what is counted,
+ * [--counts] [--data <folder>]`. With --counts they have only what is counted,
  * which other programs on the machine do not change.
  */
 import { parseArgs } from 'node:util';
-import { write } from '../results.mjs';
 import { pick } from '../shared/pick.mjs';
 import { table } from '../shared/table.mjs';
 import { DEFAULT_FOLDER, FLAT } from './databases.mjs';
@@ -20,7 +19,6 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '1' },
     counts: { type: 'boolean', default: false },
     data: { type: 'string', default: DEFAULT_FOLDER },
-    write: { type: 'boolean', default: false },
   },
 });
 /** A count of less than this per request says nothing as a ratio. */
@@ -32,7 +30,6 @@ for (const dialect of pick(options.database, Object.keys(ENGINES))) {
   const passes = readPasses(fileOf(options.data, dialect, options.host, options.connections));
   const text = reportOf(ENGINES[dialect], passes);
   console.log(text);
-  if (options.write) write(`growth-${dialect}`, text);
 }
 
 function reportOf({ settings, columns }, passes) {

@@ -5,7 +5,7 @@
  * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.
  */
 import { parseArgs } from 'node:util';
-import { write, writeToReadme } from '../results.mjs';
+import { write } from '../results.mjs';
 import { pick } from '../shared/pick.mjs';
 import { progress } from '../shared/progress.mjs';
 import { interleave } from '../shared/servers.mjs';
@@ -53,10 +53,7 @@ const titles = {};
 for (const name of names) titles[name] = (await import(fileOf(name).href)).contestant;
 const text = report(results, titles);
 console.log(text);
-if (options.write) {
-  write('service', text);
-  writeToReadme('service', summary(results, titles));
-}
+if (options.write) write('service', summary(results, titles));
 
 function start(name, work, kind) {
   progress(`${databases[kind]}, ${works[work].title}: ${name}`);

@@ -91,21 +91,12 @@ export class Report {
   }
 
   write() {
-    let page = readFileSync(PAGE, 'utf8');
-    const tables = {
-      levels: this.#levels(false),
-      faults: this.#levels(true),
-      kills: this.#kills(),
-      kinds: this.#kinds(),
-      mutants: this.#found(),
-    };
-    for (const [name, table] of Object.entries(tables)) {
-      const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
-      const at = page.indexOf(begin);
-      if (at === -1) throw new Error(`${PAGE.pathname} has no ${begin}`);
-      page = `${page.slice(0, at + begin.length)}\n\n${table}\n\n${page.slice(page.indexOf(end))}`;
-    }
-    writeFileSync(PAGE, page);
+    const page = readFileSync(PAGE, 'utf8');
+    const [begin, end] = ['<!-- levels: begin -->', '<!-- levels: end -->'];
+    const at = page.indexOf(begin);
+    if (at === -1) throw new Error(`${PAGE.pathname} has no ${begin}`);
+    const table = this.#levels(false);
+    writeFileSync(PAGE, `${page.slice(0, at + begin.length)}\n\n${table}\n\n${page.slice(page.indexOf(end))}`);
   }
 
   /** @param {boolean} faults */

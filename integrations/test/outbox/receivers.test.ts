@@ -297,10 +297,9 @@ test('an event that the HTTP receiver refuses is not delivered', async () => {
 });
 
 test.each(readdirSync(import.meta.dirname).filter((file) => !file.endsWith('.test.ts')))(
-  'the guide shows %s as it is here',
+  'the guide leads to %s',
   (file) => {
     const guide = readFileSync(new URL('../../../docs/guides/outbox.md', import.meta.url), 'utf8');
-    const code = readFileSync(new URL(file, import.meta.url), 'utf8');
-    expect(guide).toContain(`\`\`\`typescript\n${code}\`\`\``);
+    expect(guide).toContain(`](../../integrations/test/outbox/${file})`);
   },
 );
