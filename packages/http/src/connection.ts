@@ -105,6 +105,8 @@ export class Connection {
     if (this.#isFinishing) request.res.once('finish', this.#closeWhenAllLeft);
     request.older = this.newest;
     if (this.newest) this.newest.newer = request;
+    // Frameworks listen to the socket for each of its pipelined requests; Node would warn of a leak.
+    if (this.#length === 1) this.#channel.setMaxListeners(0);
     this.newest = request;
     this.#length += 1;
   }
@@ -336,9 +338,10 @@ export class ConnectedRequest {
   }
 
   #enter(done: Done): void {
-    if (this.#host.scopes.openRequests > FEW_REQUESTS) this.#connection.connections?.limitHeldBytes();
+    const { scopes } = this.#host;
+    const isFull = scopes.openRequests > FEW_REQUESTS && this.#connection.connections?.limitHeldBytes();
     try {
-      this.#host.scopes.admit(this.active);
+      scopes.admit(this.active, isFull);
     } catch (error) {
       this.res.setHeader('retry-after', '1');
       return done(error);

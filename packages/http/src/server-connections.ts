@@ -69,6 +69,7 @@ export class ServerConnections {
   #isServing = false;
   readonly #mostHeldBytes = getHeapStatistics().heap_size_limit * HELD_SHARE;
   #looksAt = 0;
+  #holdsTooMuch = false;
 
   static readonly #acceptedByAnyServer = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
@@ -192,19 +193,28 @@ export class ServerConnections {
     for (const socket of this.#accepted) socket.destroy();
   }
 
-  /** @internal Closes the connections that hold the most bytes where all together hold too many. */
-  limitHeldBytes(): void {
+  /**
+   * @internal Closes the connections that hold the most bytes where all together hold too many. Returns true until they have closed: Node
+   * frees what they hold after it has read all requests that have arrived.
+   */
+  limitHeldBytes(): boolean {
     const now = performance.now();
-    if (now < this.#looksAt) return;
+    if (now < this.#looksAt) return this.#holdsTooMuch;
     this.#looksAt = now + LOOK_EVERY_MS;
     let total = 0;
     for (const connection of this.#connections) total += connection.heldBytes;
-    if (total <= this.#mostHeldBytes) return;
+    this.#holdsTooMuch = total > this.#mostHeldBytes;
+    if (this.#holdsTooMuch) this.#cutLargest(total);
+    return this.#holdsTooMuch;
+  }
+
+  #cutLargest(total: number): void {
+    let left = total;
     const held = Array.from(this.#connections, (connection) => ({ connection, bytes: connection.heldBytes }));
     for (const { connection, bytes } of held.toSorted((one, other) => other.bytes - one.bytes)) {
       connection.cut();
-      total -= bytes;
-      if (total <= this.#mostHeldBytes / 2) return;
+      left -= bytes;
+      if (left <= this.#mostHeldBytes / 2) return;
     }
   }
 

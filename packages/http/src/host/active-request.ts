@@ -443,10 +443,11 @@ export class RequestScopes<Q = Request, C = unknown> {
    * Counts a request as one in progress, until it has finished.
    *
    * @param active - the request
-   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress
+   * @param isFull - whether clients hold all the memory that they may. Default: false
+   * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress, or `isFull`
    */
-  admit(active: ActiveRequest): void {
-    if (this.#inProgress >= this.#max && !this.isEssential(active.request as Q))
+  admit(active: ActiveRequest, isFull = false): void {
+    if ((isFull || this.#inProgress >= this.#max) && !this.isEssential(active.request as Q))
       throw new HttpError('AMBIT_HTTP_OVERLOADED');
     this.#inProgress += 1;
     this.#undisposed += 1;

@@ -16,7 +16,7 @@ const MESSAGES = {
     'The handler in a transaction returned nothing that can be sent, so it was rolled back. Return a Response whose body nobody has read',
   AMBIT_HTTP_NO_TRANSACTION: 'No transaction in progress',
   AMBIT_HTTP_OVERLOADED:
-    'The application has as many requests in progress as maxRequests allows, so this one was refused. A retry may succeed',
+    'This request was refused, because as many are in progress as maxRequests allows, or clients leave too much of their responses unread. A retry may succeed',
   AMBIT_HTTP_RESPONSE_DROPPED: 'A response was dropped',
   AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
     'The handler responded with its transaction still open, so it was rolled back. Await commitTransaction() first',
