@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 const HTTP = '(express|fastify|node:https?|node:http2)';
-const SQL = '(@ambit/transaction/postgres|@ambit/transaction/sqlite|@ambit/drivers|better-sqlite3|node:sqlite|pg)';
+const SQL =
+  '(@ambit/transaction/postgres|@ambit/transaction/sqlite|@ambit/transaction/mariadb|@ambit/drivers|better-sqlite3|node:sqlite|pg)';
 /** All of Node's own modules. */
 const NODE = 'node:[^/]+';
 

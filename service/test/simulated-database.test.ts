@@ -1,6 +1,7 @@
 import { Chance, type Parts, runsOr, Simulation } from '@ambit/host-contract';
 import { type IPooledConnection, sqlStateOf } from '@ambit/transaction';
-import { NOW_MS, systemClock } from '@ambit/transaction/extension';
+import { DATABASES } from '@ambit/transaction/databases';
+import { systemClock } from '@ambit/transaction/extension';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '../src/database/migrate.js';
 import { createPool, engineOf } from '../src/database/engines.js';
@@ -138,7 +139,7 @@ class Schedule {
     this.#trace?.push(what);
     this.#simulated.date = () => now;
     const simulated = settling(twin.simulated.execute(sql, params).then(({ rows }) => rows));
-    const real = settling(twin.real.query(sql.replaceAll(NOW_MS.postgres, String(now)), params));
+    const real = settling(twin.real.query(sql.replaceAll(DATABASES.postgres.now, String(now)), params));
     twin.waiting = { what, simulated, real };
     // Its wait has a limit, which is the same in both.
     if (name === 'key') await Promise.all([simulated.settled, real.settled]);

@@ -1,6 +1,6 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { IDatabasePool } from '@ambit/transaction';
-import type { KeyTable } from './dialects/key-table.js';
+import type { KeyTable } from '@ambit/transaction/databases';
 
 const HOUR_MS = 3_600_000;
 

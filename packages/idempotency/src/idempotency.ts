@@ -9,7 +9,7 @@ import {
   type Work,
 } from '@ambit/transaction';
 import { checkFunction, deferOn, runScript } from '@ambit/transaction/extension';
-import type { KeyTable } from './dialects/key-table.js';
+import type { KeyTable } from '@ambit/transaction/databases';
 import { IdempotencyError } from './error.js';
 import { Expiry } from './expiry.js';
 import { type IdempotentRequest, readKey, type StoredKey } from './key.js';

@@ -1,11 +1,7 @@
-import { checkTable } from '@ambit/transaction/extension';
-import type { Dialect, KeyTable } from './dialects/key-table.js';
-import { mariadb } from './dialects/mariadb.js';
-import { postgres } from './dialects/postgres.js';
-import { sqlite } from './dialects/sqlite.js';
+import { databaseOf, type DatabaseName, type KeyTable } from '@ambit/transaction/databases';
 
 /** The databases that keys can be in. */
-export type IdempotencyDialect = 'postgres' | 'sqlite' | 'mariadb';
+export type IdempotencyDialect = DatabaseName;
 
 /** Which table, in which kind of database. */
 export interface IdempotencyTable {
@@ -15,12 +11,9 @@ export interface IdempotencyTable {
   readonly table?: string;
 }
 
-const DIALECTS: Readonly<Record<IdempotencyDialect, Dialect>> = { postgres, sqlite, mariadb };
-
 /** The table, whose name is checked: it is part of every statement. */
 export function tableOf({ dialect, table = 'idempotency_keys' }: IdempotencyTable): KeyTable {
-  checkTable({ dialect, table });
-  return DIALECTS[dialect](table);
+  return databaseOf({ dialect, table }).keys(table);
 }
 
 /**

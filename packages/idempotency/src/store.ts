@@ -1,6 +1,6 @@
 import { type IConnection, sqlStateOf, TransactionError } from '@ambit/transaction';
 import { unchecked } from '@ambit/transaction/extension';
-import type { KeyTable } from './dialects/key-table.js';
+import type { KeyTable } from '@ambit/transaction/databases';
 import type { StoredKey } from './key.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';

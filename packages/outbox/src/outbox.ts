@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { type IConnection, type IDatabasePool, TransactionError } from '@ambit/transaction';
 import { checkCount, checkFunction } from '@ambit/transaction/extension';
-import type { DeadRow, EventTable } from './dialects/event-table.js';
+import type { DeadRow, EventTable } from '@ambit/transaction/databases';
 import type { Deliver, RelayOptions } from './options.js';
 import { Relay } from './relay.js';
 import { type OutboxTable, tableOf } from './schema.js';

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { type IDatabasePool, isRetryable, TransactionError } from '@ambit/transaction';
 import { report } from '@ambit/transaction/extension';
 import { backoff, type Deliver, readRelayOptions, type RelayOptions, type RelaySettings } from './options.js';
-import type { EventTable } from './dialects/event-table.js';
+import type { EventTable } from '@ambit/transaction/databases';
 import { type Claimed, type Released, Store } from './store.js';
 
 /** `{ table, event, milliseconds, lag }`, after the receiver took an event; `lag` is the milliseconds since it was published. */

@@ -1,11 +1,7 @@
-import { checkTable } from '@ambit/transaction/extension';
-import type { Dialect, EventTable } from './dialects/event-table.js';
-import { mariadb } from './dialects/mariadb.js';
-import { postgres } from './dialects/postgres.js';
-import { sqlite } from './dialects/sqlite.js';
+import { databaseOf, type DatabaseName, type EventTable } from '@ambit/transaction/databases';
 
 /** The databases that an outbox can be in. */
-export type OutboxDialect = 'postgres' | 'sqlite' | 'mariadb';
+export type OutboxDialect = DatabaseName;
 
 /** Which table, in which kind of database. */
 export interface OutboxTable {
@@ -15,12 +11,9 @@ export interface OutboxTable {
   readonly table?: string;
 }
 
-const DIALECTS: Readonly<Record<OutboxDialect, Dialect>> = { postgres, sqlite, mariadb };
-
 /** The table, whose name is checked: it is part of every statement. */
 export function tableOf({ dialect, table = 'outbox' }: OutboxTable): EventTable {
-  checkTable({ dialect, table });
-  return DIALECTS[dialect](table);
+  return databaseOf({ dialect, table }).events(table);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IDatabasePool } from '@ambit/transaction';
-import type { ClaimedRow, EventTable } from './dialects/event-table.js';
+import type { ClaimedRow, EventTable } from '@ambit/transaction/databases';
 import type { OutboxEvent } from './outbox.js';
 
 /** An event that this relay, and no other, may deliver now. */

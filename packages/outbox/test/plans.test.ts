@@ -1,12 +1,10 @@
 import { hasPostgres } from '@ambit/host-contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '@ambit/transaction';
+import { DATABASES } from '@ambit/transaction/databases';
 import { createOutbox } from '../src/index.js';
-import { postgres } from '../src/dialects/postgres.js';
-import { sqlite } from '../src/dialects/sqlite.js';
 import { databaseOf, type OpenDatabase } from './support/databases.js';
 
-const TABLES = { postgres, sqlite };
 const ROWS = Number(process.env['PLAN_ROWS'] ?? 20_000);
 const FILL = `INSERT INTO outbox (id, topic, key, payload, created_at, state, due_at, settled_at)
   SELECT 'id ' || i, 'noted', 'key ' || (i % 1000), '{}', i, CASE WHEN i % 50 = 0 THEN $1 ELSE $2 END, $3, 0 FROM `;
@@ -37,7 +35,7 @@ describe.each(FILLED)('in a table of which most is %s', (_, most, due) => {
     describe.skipIf(dialect === 'postgres' && !hasPostgres)('no statement reads the whole table:', () => {
       let database: OpenDatabase;
       let pool: IDatabasePool;
-      const { sql } = TABLES[dialect]('outbox');
+      const { sql } = DATABASES[dialect].events('outbox');
 
       beforeAll(async () => {
         database = await databaseOf(dialect).open({ writers: 1 });

@@ -1,8 +1,8 @@
 import { hasMariadb } from '@ambit/host-contract';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '@ambit/transaction';
+import { DATABASES } from '@ambit/transaction/databases';
 import { createOutbox, type Outbox } from '../src/index.js';
-import { mariadb } from '../src/dialects/mariadb.js';
 import { databaseOf, type OpenDatabase } from './support/databases.js';
 
 const ROWS = Number(process.env['PLAN_ROWS'] ?? 20_000);
@@ -11,7 +11,7 @@ const FILL = `INSERT INTO outbox (id, topic, \`key\`, payload, created_at, state
   SELECT CONCAT('id ', seq), 'noted', CONCAT('key ', seq % 1000), '{}', seq, CASE WHEN seq % 50 = 0 THEN $1 ELSE $2 END, $3,
     CASE WHEN $2 = 'pending' THEN NULL ELSE 0 END
   FROM seq_1_to_${ROWS}`;
-const table = mariadb('outbox');
+const table = DATABASES.mariadb.events('outbox');
 const relay = '5c0d5ab6-3fd4-4a3a-8d5e-6e1a4f0a4c6f';
 
 /** A statement of MariaDB may look harmless in its plan: what counts is how many rows the server has read. */

@@ -15,11 +15,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   tenants: ['core', 'pool'],
   testing: ['core', 'pool', 'sandbox', 'sql'],
   transactional: ['core', 'transaction'],
-  sandbox: ['core', 'pool', 'postgres', 'sql'],
-  postgres: ['core', 'pool', 'sql'],
-  sqlite: ['core', 'pool', 'sql'],
+  sandbox: ['core', 'databases', 'pool', 'postgres', 'sql'],
+  databases: ['core', 'mariadb', 'postgres', 'sql', 'sqlite'],
+  postgres: ['core', 'databases', 'pool', 'sql'],
+  sqlite: ['core', 'databases', 'pool', 'sql'],
+  mariadb: ['core', 'databases', 'pool', 'sql'],
   host: ['core', 'sql', 'transaction'],
-  extension: ['core', 'pool', 'postgres', 'sql', 'sqlite', 'transaction'],
+  extension: ['core', 'databases', 'pool', 'postgres', 'sql', 'sqlite', 'transaction'],
 };
 const files = Object.keys(MAY_IMPORT).flatMap((folder) =>
   readdirSync(join(src, folder)).map((file) => `${folder}/${file}`),

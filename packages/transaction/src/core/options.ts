@@ -202,52 +202,6 @@ export function wantsArrays(options: ExecuteOptions): boolean {
   return options.rowMode === 'array';
 }
 
-/** It becomes part of statements and of the names of indexes, which PostgreSQL cuts at 63 characters. */
-const TABLE_NAME = /^(?:[a-z_][a-z0-9_]{0,47}\.)?[a-z_][a-z0-9_]{0,47}$/;
-
-/**
- * Checks the options of a package that keeps a table of its own: the name becomes a part of statements.
- *
- * @param options - the SQL that the database speaks, and the name of the table, maybe after a schema
- * @throws `TransactionError` `AMBIT_OPTION`: one of them is invalid
- *
- * @example
- * ```ts
- * import { checkTable } from '@ambit/transaction/extension';
- *
- * checkTable({ dialect: 'postgres', table: 'shop.outbox' });
- * ```
- */
-export function checkTable({ dialect, table }: { readonly dialect: unknown; readonly table: unknown }): void {
-  if (typeof dialect !== 'string' || !Object.hasOwn(NOW_MS, dialect))
-    throw new TransactionError(
-      'AMBIT_OPTION',
-      `dialect must be 'postgres', 'sqlite' or 'mariadb', not ${shown(dialect)}`,
-    );
-  if (typeof table === 'string' && TABLE_NAME.test(table)) return;
-  const what = 'table must be a name of at most 48 lower-case letters, digits and underscores, maybe after a schema';
-  throw new TransactionError('AMBIT_OPTION', `${what}, not ${shown(table)}`);
-}
-
-/**
- * The time in milliseconds since 1970, as a term of SQL, by the clock of the database: those of the processes may differ.
- *
- * @example
- * ```ts
- * import { NOW_MS } from '@ambit/transaction/extension';
- *
- * const isOver = `due_at <= ${NOW_MS.postgres}`;
- * ```
- */
-export const NOW_MS: Readonly<Record<'postgres' | 'sqlite' | 'mariadb', string>> = {
-  // That of the statement: now() is that of BEGIN, and in a sandbox that of all its transactions.
-  postgres: 'CAST(extract(epoch FROM statement_timestamp()) * 1000 AS bigint)',
-  // A file has the clock of the machine that it is on.
-  sqlite: "CAST(unixepoch('subsec') * 1000 AS integer)",
-  // Not of the local time, which is the same twice when summer time ends.
-  mariadb: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
-};
-
 /** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */
 export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
   if (rowMode !== undefined && rowMode !== 'object' && rowMode !== 'array') {

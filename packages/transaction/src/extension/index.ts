@@ -1,8 +1,7 @@
-import type { BeginOptions, DatabasePool, IConnection, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import type { DatabasePool, IConnection, IDatabasePool } from '../core/contract.js';
 import type { Driver } from '../pool/driver.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
-import { splitStatements } from '../sql/split-statements.js';
 import { withinRun } from '../transaction/savepoint.js';
 import type { Transaction } from '../transaction/transaction.js';
 import { TRANSACTION } from '../transaction/transaction-of.js';
@@ -11,18 +10,10 @@ export { systemClock } from '../core/clock.js';
 export { executeOn } from '../core/contract.js';
 export { unchecked } from '../core/events.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
-export {
-  checkClock,
-  checkCount,
-  checkFunction,
-  checkTable,
-  checkTime,
-  given,
-  NOW_MS,
-  wantsArrays,
-} from '../core/options.js';
+export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
 export { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
+export { runOnPool, runScript } from '../databases/run-on-pool.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
 export { mayBePrepared, POSTGRES_LANGUAGE } from '../postgres/language.js';
@@ -68,73 +59,6 @@ export type { Savepoint } from '../transaction/savepoint.js';
  */
 export function poolOver(driver: Driver, options: DriverPoolOptions): DatabasePool {
   return new Pool(driver, readDriverOptions(options));
-}
-
-/**
- * Runs the statements of a text in one transaction, for a migration and for tests. A single statement runs by itself: it needs no
- * transaction, and MariaDB has none around CREATE TABLE.
- *
- * @param pool - where the connection comes from
- * @param script - statements with a semicolon after each
- * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused one, such as because a table exists; nothing is kept
- * @throws what `getConnection()` and `query()` of the pool, and BEGIN and COMMIT on its connection, throw
- *
- * @example
- * ```ts
- * import type { IDatabasePool } from '@ambit/transaction';
- * import { runScript } from '@ambit/transaction/extension';
- *
- * const createTable = (pool: IDatabasePool) => runScript(pool, 'CREATE TABLE a (id text); CREATE INDEX a_id ON a (id);');
- * ```
- */
-export async function runScript(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, script: string): Promise<void> {
-  const statements = splitStatements(script);
-  if (statements.length === 1) return void (await pool.query(statements.join()));
-  await runOnPool(pool, async (connection) => {
-    for (const statement of statements) await connection.query(statement);
-  });
-}
-
-/**
- * Runs work in a transaction on a connection of its own, for what has a pool and no scope, such as a relay or a migration. Nothing is
- * retried. Where the work, BEGIN or COMMIT fails, the connection is closed, which rolls back.
- *
- * @param pool - where the connection comes from
- * @param work - receives the connection
- * @param options - how the transaction begins
- * @returns what the work returns
- * @throws what the work, `getConnection()` of the pool, and BEGIN and COMMIT on its connection throw
- *
- * @example
- * ```ts
- * import type { IDatabasePool } from '@ambit/transaction';
- * import { runOnPool } from '@ambit/transaction/extension';
- *
- * const move = (pool: IDatabasePool) =>
- *   runOnPool(pool, async (connection) => {
- *     await connection.query('INSERT INTO archive SELECT * FROM notes');
- *     await connection.query('DELETE FROM notes');
- *   });
- * ```
- */
-export async function runOnPool<T>(
-  pool: Pick<IDatabasePool, 'getConnection'>,
-  work: (connection: IPooledConnection) => Promise<T>,
-  options: BeginOptions = {},
-): Promise<T> {
-  // What a call does before its first `await` is in the context of its caller, who may go on without this transaction.
-  await Promise.resolve();
-  const connection = await pool.getConnection();
-  try {
-    await connection.beginTransaction(options);
-    const result = await work(connection);
-    await connection.commit();
-    connection.release();
-    return result;
-  } catch (error) {
-    connection.release(true);
-    throw error;
-  }
 }
 
 /**

@@ -9,7 +9,7 @@ import {
 import { codeOf } from '../core/sql-state.js';
 import { TransactionError } from '../core/errors.js';
 import { leavesSessionState } from '../postgres/language.js';
-import { dialectOf, type SandboxDialect } from './dialects.js';
+import { DATABASES, type SandboxDialect } from '../databases/index.js';
 import type { SandboxSettings } from './sandbox.js';
 
 const SAVEPOINT = 'ambit_sandbox';
@@ -18,6 +18,19 @@ const CHECK = 'ambit_sandbox_check';
 const READ = "SELECT coalesce(current_setting($1, true), '') AS value";
 const RESTORE = `SELECT set_config(key, value, true) FROM json_each_text(CAST(CAST($1 AS text) AS json))
   WHERE coalesce(current_setting(key, true), '') <> value`;
+
+/** The dialect of the database that the open transaction is on. On SQLite and MariaDB a statement that fails does not affect its transaction. */
+async function dialectOf(connection: IPooledConnection, lockTimeoutMs: number): Promise<SandboxDialect> {
+  const { sqlite, ...others } = DATABASES;
+  for (const database of Object.values(others)) {
+    try {
+      return await database.sandbox(connection, lockTimeoutMs);
+    } catch (error) {
+      if (codeOf(error) !== 'AMBIT_TX_STATEMENT_FAILED') throw error;
+    }
+  }
+  return sqlite.sandbox();
+}
 
 /** Settings by name, as they were before. */
 type Settings = Map<string, string>;

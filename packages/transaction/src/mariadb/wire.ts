@@ -1,19 +1,13 @@
 import { isDate } from 'node:util/types';
-import { type Clock, type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
-import {
-  bytesOf,
-  commandOf,
-  countsRows,
-  dateValue,
-  jsonText,
-  MYSQL,
-  type PositionalTexts,
-  refusedType,
-  refusedValue,
-  textValue,
-  wantsArrays,
-  type Wire,
-} from '@ambit/transaction/extension';
+import type { Clock } from '../core/clock.js';
+import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import { TransactionError } from '../core/errors.js';
+import { wantsArrays } from '../core/options.js';
+import { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
+import type { Wire } from '../pool/driver.js';
+import { commandOf, countsRows } from '../sql/command.js';
+import { MYSQL } from '../sql/lexer.js';
+import type { PositionalTexts } from '../sql/positional.js';
 import { type Idle, lastingOf, type Mysql2Connection, type Mysql2Pool } from './connections.js';
 import { conflict, isDeadlock, isFatal, isInterrupted, leftOpenBy } from './language.js';
 

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type IConnection, sqlStateOf } from '@ambit/transaction';
-import { NOW_MS, runOnPool } from '@ambit/transaction/extension';
-import { BATCH_SIZE, type Dialect } from './key-table.js';
+import type { IConnection } from '../core/contract.js';
+import { sqlStateOf } from '../core/sql-state.js';
+import { BATCH_SIZE, type KeyTable } from '../databases/keys.js';
+import { runOnPool } from '../databases/run-on-pool.js';
+import { NOW } from './language.js';
 
 const LOCK_NOT_AVAILABLE = '55P03';
-const NOW = NOW_MS.mariadb;
 const DEADLOCK = '40001';
 const RETRIES = 3;
 const PAUSE_MS = 10;
@@ -18,7 +19,7 @@ interface OldKey {
  * `key` is a reserved word here, so it is quoted. Each statement locks single rows by their key, and never a gap between keys: there
  * another request would wait to store a new one.
  */
-export const mariadb: Dialect = (table) => {
+export function keyTable(table: string): KeyTable {
   const name = table.slice(table.indexOf('.') + 1);
   // It waits for no other transaction: of several that wait for one, all but one would be a deadlock when that rolls back. IGNORE
   // makes nothing of a key that is known, and locks its row so that others can read it.
@@ -74,7 +75,7 @@ export const mariadb: Dialect = (table) => {
       }
     },
   };
-};
+}
 
 /**
  * Tries again: while a row beside it is rolled back or removed, its place is locked for a moment. A key that another transaction has is

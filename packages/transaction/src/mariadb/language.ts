@@ -1,13 +1,11 @@
-import { type BeginOptions, TransactionError } from '@ambit/transaction';
-import {
-  connectionLost,
-  firstWords,
-  type Language,
-  MYSQL,
-  refusedStatement,
-  type Token,
-  tokensOf,
-} from '@ambit/transaction/extension';
+import type { BeginOptions } from '../core/contract.js';
+import { connectionLost, refusedStatement, TransactionError } from '../core/errors.js';
+import type { Language } from '../pool/driver.js';
+import { firstWords } from '../sql/control-statements.js';
+import { MYSQL, type Token, tokensOf } from '../sql/lexer.js';
+
+/** Not of the local time, which is the same twice when summer time ends. */
+export const NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
 
 /** Both servers begin, commit or roll back at these, and read them behind a `#` comment too. MariaDB runs blocks that may do so. */
 const CONTROL = /^(?:begin|start transaction|commit|rollback(?! (?:work )?to\b)|xa|if|case|loop|repeat|while|for)\b/;

@@ -1,14 +1,10 @@
-import {
-  type IConnection,
-  type IDatabasePool,
-  type IPooledConnection,
-  isRetryable,
-  splitStatements,
-} from '@ambit/transaction';
-import { NOW_MS, runOnPool } from '@ambit/transaction/extension';
-import { type Claim, type ClaimedRow, type Dialect, NAP_MS, type Wanted } from './event-table.js';
+import type { IConnection, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import { isRetryable } from '../core/sql-state.js';
+import { type Claim, type ClaimedRow, type EventTable, NAP_MS, type Wanted } from '../databases/events.js';
+import { runOnPool } from '../databases/run-on-pool.js';
+import { splitStatements } from '../sql/split-statements.js';
+import { NOW } from './language.js';
 
-const NOW = NOW_MS.mariadb;
 const TEXT = 'CHARACTER SET utf8mb4 COLLATE utf8mb4_bin';
 const UNCLAIMED = `(claimed_until IS NULL OR claimed_until < ${NOW})`;
 /** An event that waits for an earlier one has no failures. */
@@ -55,7 +51,7 @@ interface Rest {
  * `publish()` each of them is a transaction of its own, so nothing stays locked when a process stops between two of them. All
  * find the rows that they write by the primary key: a search by another index would lock the gaps in which others publish.
  */
-export const mariadb: Dialect = (table) => {
+export function eventTable(table: string): EventTable {
   const turns = `${table}_turns`;
   // Left to itself, the server reads the whole table by its primary key where few events are pending: that spares it a sort.
   const byTime = `${table} FORCE INDEX (by_time)`;
@@ -213,7 +209,7 @@ CREATE TABLE ${table} (
       return rows.length;
     },
   };
-};
+}
 
 const positionsOf = (rows: readonly Located[]): string => JSON.stringify(rows.map(({ position }) => position));
 
