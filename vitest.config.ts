@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
-import { mutantPlugin } from './tools/mutants/mutants.mjs';
 
 interface Manifest {
   readonly name: string;
@@ -50,7 +49,7 @@ const PROGRAMS = [
   'packages/outbox/test/{kills,summer-time}.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
   'service/test/{backup,backup-under-load,events,failing-lists,log-output,lost-connection,migrations,npm-start,promoted-bytes}.test.ts',
-  'service/test/{crash-images,storage-faults,storage-faults-postgres}.test.ts',
+  'service/test/{crash-images,storage-faults}.test.ts',
   'service/test/{small-heap.isolated,pipelines,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
@@ -59,10 +58,7 @@ const PROGRAMS = [
 ];
 const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
 
-const { MUTANT } = process.env;
-
 export default defineConfig({
-  plugins: MUTANT === undefined ? [] : [mutantPlugin(MUTANT)],
   resolve: { alias: sources() },
   test: {
     silent: 'passed-only',

@@ -58,7 +58,6 @@ const STEPS = {
   instances: 'node tools/several-instances.mjs',
   rollouts: 'node tools/rollouts.mjs',
   simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
-  mutants: 'node tools/mutants.mjs',
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   'one-client': 'node lab/pieces.mjs && node lab/pipelining.mjs',
@@ -113,7 +112,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation mutants pipelines model fuzz-mutants histories nothing-lost failover galera-all patroni tenants events relays read-your-writes concurrency shutdown hostile-load one-client ' +
+  'simulation pipelines model fuzz-mutants histories nothing-lost failover galera-all patroni tenants events relays read-your-writes concurrency shutdown hostile-load one-client ' +
   'plans growth images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 

@@ -5,7 +5,7 @@ import { openApiDocument } from '../src/api/document.js';
 import { REFERENCE_PATHS } from '../src/api/reference.js';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { App } from './support/app.js';
-import { onEveryStage } from './support/every-stage.js';
+import { onBothHosts } from './support/every-stage.js';
 import { document, fullExampleRequest, operations } from './support/openapi-document.js';
 import { routesOf } from './support/openapi-routes.js';
 import { produce, wayTo, waysKnown } from './support/openapi-responses.js';
@@ -87,7 +87,7 @@ describe('/openapi.json', () => {
   });
 });
 
-onEveryStage((stage) => {
+onBothHosts((stage) => {
   test.each(promised)('%s, as the document says', async (_name, operation, promise) => {
     const { status, headers, body } = await produce(stage, operation, promise);
     expect(status).toBe(promise.status);

@@ -1,135 +1,156 @@
+import { Registration } from '@ambit/container';
+import { connectionLost, Pause, requestText } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
-import { onEveryStage } from './support/every-stage.js';
-import type { Stage } from './support/stage.js';
+import type { IAuditLogger } from '../src/logging/logger.js';
+import type { IInventoryService, IOrderRepository } from '../src/orders/orders.js';
+import type { IUserRepository } from '../src/users/users.js';
+import { onBothHosts, onOneStage } from './support/every-stage.js';
+import { ordersAnd, usersAnd } from './support/replacements.js';
+import { setStock, stockOf } from './support/stock.js';
 
-interface Order {
-  readonly id: string;
-  readonly items: readonly { readonly productId: string; readonly quantity: number }[];
-  readonly createdAt: string;
+const ADA = { name: 'Ada', email: 'ada@example.org' };
+const KEY = { 'idempotency-key': 'a-key' };
+
+interface Item {
+  readonly productId: string;
+  readonly quantity: number;
 }
 
-const item = (productId: string, quantity = 1): Order['items'][number] => ({ productId, quantity });
+const item = (productId: string, quantity = 1): Item => ({ productId, quantity });
+const ORDER = { items: [item('apple', 2)] };
 
-const order = (stage: Stage, ...items: readonly object[]) => stage.post<Order>('/api/orders', { items });
+const fail = (): never => {
+  throw new Error('It went wrong');
+};
 
-const storedItems = (stage: Stage, id: string): Promise<object[]> =>
-  stage.rows('SELECT product_id AS "productId", quantity FROM order_items WHERE order_id = $1 ORDER BY position', [id]);
+onOneStage((stage) => {
+  const order = (items: unknown) => stage.post<{ id: string; items: Item[] }>('/api/orders', { items });
 
-onEveryStage((stage) => {
-  describe('an order', () => {
-    test('gets an id and its time', async () => {
-      const before = Date.now();
-      const { status, body } = await order(stage, item('apple', 2));
-      expect(status).toBe(201);
-      expect(body).toEqual({
-        id: expect.stringMatching(/^[0-9a-f-]{14}7[0-9a-f-]{21}$/),
-        items: [item('apple', 2)],
-        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      });
-      expect(Date.parse(body.createdAt)).toBeGreaterThanOrEqual(before);
-      expect(Date.parse(body.createdAt)).toBeLessThanOrEqual(Date.now());
-    });
+  test('unknown properties of an order are neither stored nor returned', async () => {
+    const sent = { id: 'mine', price: 0, items: [{ ...item('apple'), price: 0 }] };
+    const { body } = await stage.post<{ id: string; items: Item[] }>('/api/orders', sent);
+    expect(Object.keys(body)).toEqual(['id', 'items', 'createdAt']);
+    expect(body).toMatchObject({ id: expect.not.stringMatching('mine'), items: [item('apple')] });
+    expect(body.items).toEqual([item('apple')]);
+  });
 
-    test('keeps its items in sequence', async () => {
-      const items = ['pear', 'apple', 'fig', 'banana'].map((productId, index) => item(productId, index + 1));
-      const { body } = await order(stage, ...items);
-      expect(body.items).toEqual(items);
-      expect(await storedItems(stage, body.id)).toEqual(items);
-    });
-
-    test('may name the same product twice', async () => {
-      const items = [item('apple', 2), item('pear'), item('apple', 3)];
-      const { body } = await order(stage, ...items);
-      expect(body.items).toEqual(items);
-      expect(await storedItems(stage, body.id)).toEqual(items);
-    });
-
-    test('neither stores nor returns unknown properties', async () => {
-      const { body } = await stage.post<Order>('/api/orders', {
-        id: 'mine',
-        price: 0,
-        items: [{ ...item('apple'), price: 0 }],
-      });
-      expect(Object.keys(body)).toEqual(['id', 'items', 'createdAt']);
-      expect(body.id).not.toBe('mine');
-      expect(body.items).toEqual([item('apple')]);
-    });
-
-    test('may have 1,000 items', async () => {
-      const items = Array.from({ length: 1000 }, (_, index) => item(`product ${index}`, index + 1));
-      const { status, body } = await order(stage, ...items);
-      expect(status).toBe(201);
-      expect(body.items).toEqual(items);
-      expect(await storedItems(stage, body.id)).toEqual(items);
-    });
-
-    test.each([1, 1_000_000])('may order %d of a product', async (quantity) => {
-      expect((await order(stage, item('apple', quantity))).body.items).toEqual([item('apple', quantity)]);
-    });
-
-    test.each(['1.0', '1e0', '1E+0', '0.1e1', '10e-1'])('may write the quantity 1 as %s', async (quantity) => {
-      const response = await stage.post(
-        '/api/orders',
-        `{ "items": [{ "productId": "apple", "quantity": ${quantity} }] }`,
-      );
-      expect(response).toMatchObject({ status: 201, body: { items: [item('apple')] } });
-    });
-
-    test.each(['x', '😀'.repeat(200), ' ', '"', '../etc/passwd', '1', 'null', '\u2028', `'; DROP TABLE orders; --`])(
-      'may name a product %s',
-      async (productId) => {
-        const { body } = await order(stage, item(productId));
-        expect(await storedItems(stage, body.id)).toEqual([item(productId)]);
-      },
+  const PRODUCTS = ['x', '😀'.repeat(200), ' ', '"', '../etc/passwd', 'null', '\u2028', `'; DROP TABLE orders; --`];
+  test.each<[what: string, items: readonly Item[]]>([
+    ['1,000 items', Array.from({ length: 1000 }, (_, index) => item(`product ${index}`, index + 1))],
+    ['a million of a product', [item('apple', 1_000_000)]],
+    ['products with any name', PRODUCTS.map((product) => item(product))],
+  ])('an order may have %s', async (_what, items) => {
+    const { status, body } = await order(items);
+    expect([status, body.items]).toEqual([201, items]);
+    expect(await stage.rows('SELECT product_id AS "productId", quantity FROM order_items ORDER BY position')).toEqual(
+      items,
     );
   });
 
-  describe('an order is refused', () => {
-    const REFUSED: readonly (readonly [what: string, items: unknown, error: string])[] = [
-      ['without items', undefined, 'body must have required properties items'],
-      ['with items that are no list', { 0: item('a') }, 'body.items must be array'],
-      ['with null as items', null, 'body.items must be array'],
-      ['with an empty list', [], 'body.items must not have fewer than 1 items'],
-      ['with 1,001 items', Array<object>(1001).fill(item('a')), 'body.items must not have more than 1000 items'],
-      [
-        'with so many that none is looked at',
-        Array<object>(4000).fill(item('a')),
-        'The body must not have more than 10000 values',
-      ],
-      ['with text as item', ['apple'], 'body.items[0] must be object'],
-      ['with null as item', [null], 'body.items[0] must be object'],
-      ['with an item without product', [{ quantity: 1 }], 'body.items[0] must have required properties productId'],
-      ['with an item without quantity', [{ productId: 'a' }], 'body.items[0] must have required properties quantity'],
-      ['with an empty product', [item('')], 'body.items[0].productId must not have fewer than 1 characters'],
-      [
-        'with a product of 201 characters',
-        [item('a'), item('x'.repeat(201))],
-        'body.items[1].productId must not have more than 200 characters',
-      ],
-      ['with NUL in a product', [item('a\0')], 'body.items[0].productId must be well-formed Unicode text without NUL'],
-      [
-        'with half a character in a product',
-        [item('\uDFFF')],
-        'body.items[0].productId must be well-formed Unicode text without NUL',
-      ],
-      ['with a number as product', [{ productId: 1, quantity: 1 }], 'body.items[0].productId must be string'],
-      ['with a quantity of 0', [item('a', 0)], 'body.items[0].quantity must be >= 1'],
-      ['with a negative quantity', [item('a', -1)], 'body.items[0].quantity must be >= 1'],
-      ['with half a piece', [item('a', 1.5)], 'body.items[0].quantity must be integer'],
-      ['with too large a quantity', [item('a', 1_000_001)], 'body.items[0].quantity must be <= 1000000'],
-      ['with text as quantity', [{ productId: 'a', quantity: '1' }], 'body.items[0].quantity must be integer'],
-      ['with null as quantity', [{ productId: 'a', quantity: null }], 'body.items[0].quantity must be integer'],
-    ];
+  test.each(['1.0', '1e0', '1E+0', '0.1e1', '10e-1'])('the quantity 1 may be written as %s', async (quantity) => {
+    const sent = `{ "items": [{ "productId": "apple", "quantity": ${quantity} }] }`;
+    expect(await stage.post('/api/orders', sent)).toMatchObject({ status: 201, body: { items: [item('apple')] } });
+  });
 
-    test.each(REFUSED)('%s, and says where', async (_what, items, error) => {
-      expect(await stage.post('/api/orders', { items })).toMatchObject({ status: 400, body: { error } });
-      expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
+  const TEXT = 'body.items[0].productId must be well-formed Unicode text without NUL';
+  const WHOLE = 'body.items[0].quantity must be integer';
+  test.each<[what: string, items: unknown, error: string]>([
+    ['without items', undefined, 'body must have required properties items'],
+    ['with items that are no list', { 0: item('a') }, 'body.items must be array'],
+    ['with an empty list', [], 'body.items must not have fewer than 1 items'],
+    ['with 1,001 items', Array<object>(1001).fill(item('a')), 'body.items must not have more than 1000 items'],
+    ['with too many to look at', Array<object>(4000).fill(item('a')), 'The body must not have more than 10000 values'],
+    ['with text as item', ['apple'], 'body.items[0] must be object'],
+    ['with an item without product', [{ quantity: 1 }], 'body.items[0] must have required properties productId'],
+    ['with an item without quantity', [{ productId: 'a' }], 'body.items[0] must have required properties quantity'],
+    ['with an empty product', [item('')], 'body.items[0].productId must not have fewer than 1 characters'],
+    [
+      'with a product of 201 characters',
+      [item('a'), item('x'.repeat(201))],
+      'body.items[1].productId must not have more than 200 characters',
+    ],
+    ['with NUL in a product', [item('a\0')], TEXT],
+    ['with half a character in a product', [item('\uDFFF')], TEXT],
+    ['with a quantity of 0', [item('a', 0)], 'body.items[0].quantity must be >= 1'],
+    ['with half a piece', [item('a', 1.5)], WHOLE],
+    ['with too large a quantity', [item('a', 1_000_001)], 'body.items[0].quantity must be <= 1000000'],
+    ['with text as quantity', [{ productId: 'a', quantity: '1' }], WHOLE],
+  ])('an order %s is refused without a connection, and the error says where', async (_what, items, error) => {
+    const { checkedOut } = stage.app.pool;
+    expect(await order(items)).toMatchObject({ status: 400, body: { error } });
+    expect(stage.app.pool.checkedOut).toBe(checkedOut);
+  });
+});
+
+onBothHosts((stage) => {
+  test.each([
+    ['without a key', {}],
+    ['under a key', KEY],
+  ])('%s an order is created from the body, then its items are reserved, then it is audited', async (_how, headers) => {
+    const asked = { ...ORDER, note: 'ring twice' };
+    const created = { id: 'the id', items: [item('pear', 2)], createdAt: 'now' };
+    const steps: unknown[] = [];
+    const orders: IOrderRepository = {
+      create: async (body) => {
+        steps.push(['create', body]);
+        return created;
+      },
+    };
+    const inventory: IInventoryService = { reserve: async (items) => void steps.push(['reserve', items]) };
+    const audit: IAuditLogger = { log: async (action, data) => void steps.push([action, data]) };
+    stage.replace(
+      Registration.fromValue(orders).to('IOrderRepository'),
+      Registration.fromValue(inventory).to('IInventoryService'),
+      Registration.fromValue(audit).to('IAuditLogger'),
+    );
+    expect(await stage.post('/api/orders', asked, headers)).toMatchObject({ status: 201, body: created });
+    const audited = stage.variant === 'fastify' ? [['order_created', { orderId: created.id }]] : [];
+    expect(steps).toEqual([['create', asked], ['reserve', created.items], ...audited]);
+  });
+
+  const stored = async (): Promise<object> => {
+    const tables = ['users', 'orders', 'order_items', 'reservations', 'idempotency_keys'];
+    const rows = await Promise.all(tables.map((table) => stage.rows(`SELECT * FROM ${table}`)));
+    return { rows: rows.flat().length, ...(await stockOf(stage)) };
+  };
+  const NOTHING = { rows: 0, apple: 10 };
+
+  describe('with stock', () => {
+    test('no part of an order is stored when its client disconnects while its response is queued', async () => {
+      await setStock(stage, { apple: 10 });
+      const [list, pause] = [new Pause(), new Pause()];
+      const users = { findAll: () => list.here().then(() => []), findById: fail, create: fail };
+      stage.replace(Registration.fromValue<IUserRepository>(users).to('IUserRepository'), ordersAnd(pause.here));
+      const client = await stage.app.client();
+      client.send({ path: '/api/users' }, { method: 'POST', path: '/api/orders', body: ORDER, headers: KEY });
+      await Promise.all([list.reached, pause.reached]);
+      client.reset();
+      await stage.app.log.finds({ msg: 'request aborted', path: '/api/users' });
+      list.letGo();
+      pause.letGo();
+      await stage.app.quiet();
+      expect(await stored()).toEqual(NOTHING);
     });
 
-    test('without acquiring a connection', async () => {
-      const { checkedOut } = stage.app.pool;
-      await order(stage);
-      expect(stage.app.pool.checkedOut).toBe(checkedOut);
+    test('an order is stored and gets its response although its client sends invalid HTTP after it', async () => {
+      await setStock(stage, { apple: 10 });
+      const client = await stage.app.client();
+      client.write(`${requestText({ method: 'POST', path: '/api/orders', body: ORDER, headers: KEY })}HELLO\r\n\r\n`);
+      expect((await client.response()).status).toBe(201);
+      await client.closed();
+      expect(client.unread).toBe('');
+      expect(await stockOf(stage)).toEqual({ apple: 8 });
+    });
+
+    test.each(['/api/orders', '/api/users'])('the log names the request to %s whose rollback failed', async (path) => {
+      await setStock(stage, { apple: 10 });
+      stage.replace(ordersAnd(fail), usersAnd(fail));
+      stage.before('rollback', () => Promise.reject(connectionLost()));
+      const { status, headers } = await stage.post(path, { ...ADA, ...ORDER }, KEY);
+      expect(status).toBe(500);
+      const { requestId } = await stage.app.log.finds({ msg: 'The transaction failed to close' });
+      expect(requestId).toBe(headers.get('x-request-id'));
+      expect(await stored()).toEqual(NOTHING);
     });
   });
 });

@@ -1,11 +1,11 @@
 import { hasTag, Registration, scope, singleton } from '@ambit/container';
 import { expect, test } from 'vitest';
-import { onEveryStage } from './support/every-stage.js';
+import { onBothHosts } from './support/every-stage.js';
 
 const perTransaction = [singleton(), scope(hasTag('transaction'))] as const;
 
 // Every test of the service runs with TRANSACTION_CHECK=throw, and asserts in the end that nothing was found.
-onEveryStage((stage) => {
+onBothHosts((stage) => {
   test('a statement on the pool in a transaction would be found, and refused', async () => {
     stage.replace(
       Registration.fromFactory(

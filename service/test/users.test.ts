@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { onEveryStage } from './support/every-stage.js';
+import { onOneStage } from './support/every-stage.js';
+import { addressOf, REFUSED_USERS } from './support/refused-users.js';
 import type { Stage } from './support/stage.js';
 
 interface User {
@@ -9,130 +10,88 @@ interface User {
 }
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
-const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-async function create(stage: Stage, input: object = ADA): Promise<User> {
-  const { status, body } = await stage.post<User>('/api/users', input);
+async function create(stage: Stage, input: object = {}): Promise<User> {
+  const { status, body } = await stage.post<User>('/api/users', { ...ADA, ...input });
   expect(status).toBe(201);
   return body;
 }
 
-async function createThree(stage: Stage): Promise<[User, User, User]> {
-  return [
-    await create(stage, { ...ADA, name: 'first' }),
-    await create(stage, { ...ADA, name: 'second' }),
-    await create(stage, { ...ADA, name: 'third' }),
+const BAD_LIMIT = 'query.limit must be a whole number from 1 to 1000, given once';
+const BAD_AFTER = 'query.after must be the id of a user, given once';
+const ID = crypto.randomUUID();
+
+onOneStage((stage) => {
+  const NAMES = [
+    'A',
+    '名前',
+    'Zoe\u0308',
+    '👩‍👩‍👧',
+    'עברית',
+    `O'Hara"; --`,
+    ' ',
+    '\uFFFF',
+    '\t\n',
+    '${x}',
+    '😀'.repeat(200),
   ];
-}
-
-const NOT_FOUND = { status: 404, body: { error: 'User not found' } };
-
-onEveryStage((stage) => {
-  describe('a created user', () => {
-    test('gets an id that the service assigned, and the fields of the request', async () => {
-      const user = await create(stage);
-      expect(user).toEqual({ id: expect.stringMatching(UUID_7), ...ADA });
-    });
-
-    test('is returned by its id and in the list', async () => {
-      const user = await create(stage);
-      expect(await stage.get(`/api/users/${user.id}`)).toMatchObject({ status: 200, body: user });
-      expect(await stage.get('/api/users')).toMatchObject({ status: 200, body: [user] });
-    });
-
-    test('is found under its id in capitals, too', async () => {
-      const user = await create(stage);
-      expect(await stage.get(`/api/users/${user.id.toUpperCase()}`)).toMatchObject({ status: 200, body: user });
-    });
-
-    test('neither stores nor returns unknown properties', async () => {
-      const user = await create(stage, { role: 'admin', id: 'mine', ...ADA, address: { street: 'Main' } });
-      expect(Object.keys(user)).toEqual(['id', 'name', 'email']);
-      expect(user.id).not.toBe('mine');
-      expect((await stage.get(`/api/users/${user.id}`)).body).toEqual(user);
-    });
-
-    test('may have the name and the address of another', async () => {
-      const [one, other] = [await create(stage), await create(stage)];
-      expect(one.id).not.toBe(other.id);
-    });
-
-    test.each(['名前', 'Zoë', 'Zoe\u0308', '👩‍👩‍👧', 'עברית', `O'Hara"; --`, ' spaces ', '\uFFFF', '\t\n', '${x}'])(
-      'keeps the name %j to the letter',
-      async (name) => {
-        const user = await create(stage, { ...ADA, name });
-        expect((await stage.get<User>(`/api/users/${user.id}`)).body.name).toBe(name);
-      },
-    );
+  test.each(NAMES)('a user keeps the name %j to the letter', async (name) => {
+    const { id } = await create(stage, { name });
+    expect((await stage.get<User>(`/api/users/${id}`)).body.name).toBe(name);
   });
 
-  describe('the list', () => {
-    test('is empty in a fresh service', async () => {
-      expect(await stage.get('/api/users')).toMatchObject({ status: 200, body: [] });
-    });
+  test.each(['ada+tag@mail.example.org', '"Ada L."@example.org', addressOf(320)])(
+    'a user may have the address %s',
+    async (email) => expect((await create(stage, { email })).email).toBe(email),
+  );
 
-    test('has the oldest first', async () => {
-      expect((await stage.get('/api/users')).body).toEqual([]);
-      const users = await createThree(stage);
-      expect((await stage.get('/api/users')).body).toEqual(users);
-    });
-
-    test('has at most as many users as ?limit= says', async () => {
-      const [first, second] = await createThree(stage);
-      expect((await stage.get('/api/users?limit=2')).body).toEqual([first, second]);
-      expect((await stage.get('/api/users?limit=1000')).body).toHaveLength(3);
-    });
-
-    test('begins after the user that ?after= names', async () => {
-      const [first, second, third] = await createThree(stage);
-      expect((await stage.get(`/api/users?after=${first.id}`)).body).toEqual([second, third]);
-      expect((await stage.get(`/api/users?limit=1&after=${first.id.toUpperCase()}`)).body).toEqual([second]);
-      expect((await stage.get(`/api/users?after=${third.id}`)).body).toEqual([]);
-    });
-
-    test('ignores other parameters', async () => {
-      const users = await createThree(stage);
-      expect((await stage.get('/api/users?sort=name&page=2')).body).toEqual(users);
-    });
-
-    test.each(['0', '1001', '-1', '1.5', '1e2', 'all', '', '00001', '1&limit=2'])(
-      'refuses ?limit=%s',
-      async (limit) => {
-        expect(await stage.get(`/api/users?limit=${limit}`)).toMatchObject({
-          status: 400,
-          body: { error: 'query.limit must be a whole number from 1 to 1000, given once' },
-        });
-      },
-    );
-
-    test.each(['', 'x', '%00', `${crypto.randomUUID()}&after=${crypto.randomUUID()}`])(
-      'refuses ?after=%s',
-      async (after) => {
-        expect(await stage.get(`/api/users?after=${after}`)).toMatchObject({
-          status: 400,
-          body: { error: 'query.after must be the id of a user, given once' },
-        });
-      },
-    );
+  test.each(REFUSED_USERS)('%s is refused, and the error says where', async (_what, input, error) => {
+    const response = await stage.post('/api/users', { ...ADA, ...input });
+    expect(response).toMatchObject({ status: 400, body: { error } });
+    expect(await stage.rows('SELECT id FROM users')).toEqual([]);
   });
 
-  describe('an id', () => {
-    test('that no user has is not found', async () => {
-      expect(await stage.get(`/api/users/${crypto.randomUUID()}`)).toMatchObject(NOT_FOUND);
-    });
+  test('unknown properties are neither stored nor returned', async () => {
+    const user = await create(stage, { role: 'admin', id: 'mine', address: { street: 'Main' } });
+    expect(Object.keys(user)).toEqual(['id', 'name', 'email']);
+    expect(user.id).not.toBe('mine');
+    expect((await stage.get(`/api/users/${user.id}`)).body).toEqual(user);
+  });
 
-    test.each(['1', 'x', '%20', '%00', '%F0%9F%98%80', 'null', '%27%20OR%201=1', '%2e%2e%2f', 'a+b', '-'.repeat(36)])(
-      'that cannot be one is not found: %s',
-      async (id) => {
-        expect(await stage.get(`/api/users/${id}`)).toMatchObject(NOT_FOUND);
-      },
+  test('several users may have one name and address, and the list has the oldest first', async () => {
+    expect((await stage.get('/api/users')).body).toEqual([]);
+    const users = [await create(stage), await create(stage), await create(stage)];
+    expect((await stage.get('/api/users')).body).toEqual(users);
+    const [first, second, third] = users as [User, User, User];
+    const pages: readonly (readonly [query: string, users: readonly User[]])[] = [
+      ['limit=2', [first, second]],
+      ['limit=1000', users],
+      [`after=${first.id}`, [second, third]],
+      [`limit=1&after=${first.id.toUpperCase()}`, [second]],
+      [`after=${third.id}`, []],
+      ['sort=name&page=2', users],
+    ];
+    for (const [query, page] of pages) expect((await stage.get(`/api/users?${query}`)).body).toEqual(page);
+  });
+
+  test.each([
+    ...['0', '1001', '-1', '1.5', '1e2', 'all', '', '00001', '1&limit=2'].map((limit) => [`limit=${limit}`, BAD_LIMIT]),
+    ...['', 'x', '%00', `${ID}&after=${ID}`].map((after) => [`after=${after}`, BAD_AFTER]),
+  ])('?%s is refused', async (query, error) => {
+    expect(await stage.get(`/api/users?${query}`)).toMatchObject({ status: 400, body: { error } });
+  });
+
+  describe('an id that no user has is not found', () => {
+    const NOT_FOUND = { status: 404, body: { error: 'User not found' } };
+    test.each([ID, '1', '%20', '%00', '%F0%9F%98%80', 'null', '%27%20OR%201=1', '%2e%2e%2f', 'a+b', '-'.repeat(36)])(
+      '%s',
+      async (id) => expect(await stage.get(`/api/users/${id}`)).toMatchObject(NOT_FOUND),
     );
 
-    test('with something around it is not found', async () => {
+    test('that of a user with something around it', async () => {
       const { id } = await create(stage);
-      for (const other of [`${id}x`, `{${id}}`, id.replaceAll('-', ''), `%20${id}`, `${id}%0A`]) {
+      for (const other of [`${id}x`, `{${id}}`, id.replaceAll('-', ''), `%20${id}`, `${id}%0A`])
         expect(await stage.get(`/api/users/${other}`)).toMatchObject(NOT_FOUND);
-      }
     });
   });
 });

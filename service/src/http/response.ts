@@ -76,7 +76,7 @@ export function refusal(status: number): ErrorResponse {
 }
 
 /** A failure that somebody has to investigate; a `Problem` is thrown on purpose. */
-export function isOurFault(error: unknown, { status }: ErrorResponse): boolean {
+function isOurFault(error: unknown, { status }: ErrorResponse): boolean {
   return status >= 500 && !(error instanceof Problem) && !isOverload(error);
 }
 
