@@ -63,7 +63,7 @@ try {
     await ask(keep + rate);
     const rows = [];
     for (const view of options.views.split(',')) {
-      await page.getByRole('tab', { name: view }).click();
+      await page.getByRole('link', { name: view }).click();
       rows.push({ view, ...(await measure(page)) });
     }
     console.table(rows);
@@ -124,7 +124,7 @@ async function watchMemory(page) {
       const loading = load(60, pathWithTrouble);
       for (const view of ['Requests', 'Graph', 'Totals', 'Now']) {
         await page.waitForTimeout(10_000);
-        await page.getByRole('tab', { name: view }).click();
+        await page.getByRole('link', { name: view }).click();
         if (view === 'Requests') await page.locator('.request.trouble').first().click();
       }
       asked += await loading;

@@ -63,21 +63,15 @@ try {
 
 /** @param {import('playwright-core').Page} page @param {string} file */
 async function graph(page, file) {
-  // At the moment when the three boxes are open.
-  const order = page.locator('.caption', { hasText: 'POST /api/orders' });
   await post('/api/orders', { items: [{ productId: 'apple', quantity: 3 }] });
-  await order.waitFor();
-  const bar = page.getByRole('slider', { name: 'Step of the request' });
-  for (let step = 0; !/COMMIT/.test(await order.innerText()); step++) await bar.fill(String(step));
-  await bar.blur();
-  // Until the colours have changed.
-  await page.waitForTimeout(250);
+  await page.locator('.service', { hasText: 'IAuditLogger' }).first().click();
+  await page.locator('.explanation', { hasText: 'wins' }).waitFor();
   await shoot(page, file);
 }
 
 /** @param {import('playwright-core').Page} page @param {string} file */
 async function requests(page, file) {
-  await page.getByRole('tab', { name: 'Requests' }).click();
+  await page.getByRole('link', { name: 'Requests' }).click();
   await page.locator('.request', { hasText: 'leak' }).first().waitFor();
   await page.locator('.request', { hasText: '/api/orders' }).filter({ hasText: 'committed' }).first().click();
   await page.locator('.row[data-kind=commit]').waitFor();
@@ -86,7 +80,7 @@ async function requests(page, file) {
 
 /** @param {import('playwright-core').Page} page @param {string} file */
 async function now(page, file) {
-  await page.getByRole('tab', { name: 'Now' }).click();
+  await page.getByRole('link', { name: 'Now' }).click();
   // Orders that come at the same time wait for the one connection that may write.
   for (let i = 0; i < 12; i++) {
     const orders = Array.from({ length: 6 + (i % 4) * 8 }, () =>

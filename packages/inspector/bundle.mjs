@@ -1,4 +1,4 @@
-// Makes the files of the page in dist/page: page.js, theme.js, stream.js, page-style.css, and the licences of what is bundled. `tsc -b` only
+// Makes the files of the page in dist/page: page.js, theme.js, page-style.css, and the licences of what is bundled. `tsc -b` only
 // checks the types of their sources.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,6 @@ const { metafile } = await build({
   entryPoints: {
     page: here('page/main.tsx'),
     theme: here('page/theme.ts'),
-    stream: here('page/stream/stream-worker.ts'),
     'page-style': here('page/styles/page.css'),
   },
   outdir: here('dist/page'),

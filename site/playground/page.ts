@@ -1,4 +1,4 @@
-import { h } from '../../packages/inspector/page/dom.js';
+import { h } from './dom.js';
 import { editor } from './editor.js';
 import type { Message, Step } from './messages.js';
 import { programs } from './programs.js';

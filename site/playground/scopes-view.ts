@@ -1,47 +1,48 @@
-import { lastOf } from '../../packages/inspector/page/format.js';
-import { GraphCanvas } from '../../packages/inspector/page/graph/graph-canvas.js';
+import { signal } from '@preact/signals';
+import { h, render } from 'preact';
+import { type Chosen, Drawing, type Existing, sentenceOf } from '../../packages/inspector/page/drawing.js';
+import { lastOf } from '../../packages/inspector/page/words.js';
 import type { GraphView } from '../../packages/inspector/src/wire.js';
 import type { Step } from './messages.js';
 
 /** The graph and the scopes, drawn as the inspector draws them. */
 export class ScopesView {
-  readonly #canvas: GraphCanvas = new GraphCanvas((service) => this.#canvas.choose(service));
-  readonly #open = new Set<string>();
-  readonly #lit = new Set<string>();
+  readonly #place: HTMLElement;
+  readonly #chosen = signal<Chosen>({});
+  readonly #existing = signal<Existing>({ open: new Map(), alive: new Set() });
+  #view: GraphView = { boxes: [], nodes: [], edges: [], problems: [] };
 
   constructor(place: HTMLElement) {
-    place.append(this.#canvas.element);
+    this.#place = place;
   }
 
   draw(view: GraphView): void {
-    this.#canvas.load(view);
+    this.#view = view;
+    this.#chosen.value = { problem: view.problems[0] };
+    const choose = (service: string): void => void (this.#chosen.value = { service });
     const [problem] = view.problems;
-    if (problem) this.#canvas.trace(problem);
-    else this.#canvas.choose(undefined);
+    const said = problem && h('p', { class: 'callout', role: 'note' }, sentenceOf(problem));
+    const drawing = h(Drawing, { view, chosen: this.#chosen, existing: this.#existing, choose });
+    render(h('div', { class: 'drawing' }, said, drawing), this.#place);
   }
 
   clear(): void {
-    this.#open.clear();
-    this.#lit.clear();
+    this.#existing.value = { open: new Map(), alive: new Set() };
     this.draw({ boxes: [], nodes: [], edges: [], problems: [] });
   }
 
   show({ what, box, key }: Step): void {
-    const { drawing, index } = this.#canvas;
-    const id = key === undefined ? undefined : index.value?.idOf(box, key);
-    if (what === 'opened') this.#open.add(box);
-    else if (what === 'closed') this.#close(box);
-    else if (what === 'created' && id !== undefined) this.#lit.add(id);
-    else if (id !== undefined) this.#lit.delete(id);
-    drawing.mark('open', [index.value?.root ?? '', ...this.#open]);
-    drawing.mark('lit', this.#lit);
-    drawing.created.value = what === 'created' ? id : undefined;
-  }
-
-  /** Services without a disposer are not disposed one by one. */
-  #close(box: string): void {
-    this.#open.delete(box);
-    for (const id of this.#lit) if (this.#canvas.index.value?.nodes.get(id)?.box === box) this.#lit.delete(id);
+    const [open, alive] = [new Map(this.#existing.value.open), new Set(this.#existing.value.alive)];
+    const node = this.#view.nodes.find((one) => one.key === key && one.box === box);
+    if (what === 'opened') open.set(box, 1);
+    else if (what === 'created' && node) alive.add(node.id);
+    else if (what === 'disposed' && node) alive.delete(node.id);
+    else if (what === 'closed') {
+      open.delete(box);
+      // Services without a disposer are not disposed one by one.
+      for (const { id, box: its } of this.#view.nodes) if (its === box) alive.delete(id);
+    }
+    this.#existing.value = { open, alive };
   }
 }
 

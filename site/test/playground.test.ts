@@ -35,7 +35,7 @@ describe('the playground', () => {
       const isAt = (length: number, service: string): boolean => {
         const { x, y } = arrow.getPointAtLength(length).matrixTransform(arrow.getScreenCTM()!);
         const { left, right, top, bottom } = document.querySelector(`[title=${service}]`)!.getBoundingClientRect();
-        return x > left - 6 && x < right + 6 && y > top && y < bottom;
+        return x > left - 6 && x < right + 6 && y > top - 6 && y < bottom + 6;
       };
       const { stroke, fill } = getComputedStyle(arrow);
       const ends = [isAt(0, 'Cache'), isAt(arrow.getTotalLength(), 'CurrentUser')];

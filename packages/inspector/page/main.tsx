@@ -1,58 +1,66 @@
-import { type ComponentChildren, render } from 'preact';
-import { byId } from './dom.js';
-import { GraphPanel } from './graph/graph-panel.js';
-import { Shortcuts, Tabs, Vitals } from './head.js';
-import { address, go, VIEWS } from './navigation.js';
+import { effect } from '@preact/signals';
+import { type JSX, render } from 'preact';
+import { address, connect, connection, formatAddress, go, now, troubles, VIEWS } from './data.js';
+import { Graph } from './graph.js';
 import { Now } from './now.js';
-import { focusFilter, moveBy, togglePause } from './requests/request-list.js';
-import { playOpened, Requests } from './requests/requests.js';
-import { troubleCount } from './sentences.js';
-import { store, troubles } from './state.js';
-import { connect } from './stream/connection.js';
+import { Requests } from './requests.js';
 import { Totals } from './totals.js';
+import { count, times, troubleCount } from './words.js';
 
-const TITLE = document.title;
-
-const graph = new GraphPanel(store, (id) => go({ view: 'requests', item: store.refOf(id) }));
-const play = (id: number): void => {
-  go({ view: 'graph' });
-  graph.play(id);
+const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
+  now: Now,
+  requests: Requests,
+  graph: Graph,
+  totals: Totals,
 };
+
+/** The views, how much goes on, what is wrong, and whether the page hears of it. */
+function Head(): JSX.Element {
+  const { requestsPerSecond = 0 } = now.value ?? {};
+  const isWrong = troubles.value.length > 0;
+  return (
+    <>
+      <nav class="tabs" aria-label="Views">
+        {Object.entries(VIEWS).map(([view, name]) => (
+          <a key={view} href={formatAddress({ view })} aria-current={address.value.view === view ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      <span class="rate" title={`${times(requestsPerSecond, 'request')} in the last second`}>
+        <b>{count(requestsPerSecond)}</b>/s
+      </span>
+      <button class={isWrong ? 'troubles bad' : 'troubles'} onClick={() => go({ view: 'now' })}>
+        {troubleCount(troubles.value)}
+      </button>
+      <span class="connection" role="status" data-state={connection.value}>
+        {connection.value}
+      </span>
+    </>
+  );
+}
 
 /** A view that nobody looks at costs nothing. */
-function Shown({ view, children }: { readonly view: string; readonly children: ComponentChildren }): ComponentChildren {
-  return address.value.view === view && children;
+function View(): JSX.Element {
+  const { view } = address.value;
+  const Panel = PANELS[view] ?? Now;
+  return (
+    <div class={`panel ${view}`} id={view}>
+      <Panel />
+    </div>
+  );
 }
-const showProblem = (cause: string): void => {
-  go({ view: 'graph' });
-  graph.showProblem(cause);
-};
-const panels = { now: <Now showProblem={showProblem} />, requests: <Requests play={play} />, totals: <Totals /> };
-for (const [view, panel] of Object.entries(panels)) render(<Shown view={view}>{panel}</Shown>, byId(view));
 
-// Not as an effect: the graph reads signals of its own while it is shown.
-address.subscribe(({ view }) => {
-  for (const name of Object.keys(VIEWS)) byId(name).hidden = name !== view;
-  graph.shown = view === 'graph';
+const TITLE = document.title;
+effect(() => {
+  document.title = troubles.value.length === 0 ? TITLE : `(${troubleCount(troubles.value)}) ${TITLE}`;
 });
-troubles.subscribe((all) => (document.title = all.length === 0 ? TITLE : `(${troubleCount(all)}) ${TITLE}`));
 
-const inRequests = (act: () => void) => (): void => {
-  if (address.value.view === 'requests') return act();
-  go({ view: 'requests' });
-  // The list is drawn by then.
-  requestAnimationFrame(() => act());
-};
-const shortcuts = [
-  ...Object.entries(VIEWS).map(([view, { name, key }]) => ({ key, about: name, act: () => go({ view }) })),
-  { key: '/', about: 'filter the requests', act: inRequests(focusFilter) },
-  { key: 'j', about: 'the next request', act: inRequests(() => moveBy(1)) },
-  { key: 'k', about: 'the previous request', act: inRequests(() => moveBy(-1)) },
-  { key: 'p', about: 'play the request in the graph', act: () => playOpened(play) },
-  { key: ' ', about: 'pause the list of requests, or go on', act: togglePause },
-];
-render(<Tabs />, byId('tabs'));
-render(<Vitals />, byId('vitals'));
-render(<Shortcuts shortcuts={shortcuts} />, byId('shortcuts'));
-
-connect(store);
+connect();
+for (const [id, part] of [
+  ['head', <Head />],
+  ['view', <View />],
+] as const) {
+  const place = document.getElementById(id);
+  if (place) render(part, place);
+}

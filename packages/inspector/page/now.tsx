@@ -1,25 +1,31 @@
-import type { JSX } from 'preact';
-import type { Now as NowState } from '../src/wire.js';
-import { age, count, lastOf, lifetimeOf } from './format.js';
-import { Card } from './parts.js';
-import { Place } from './places.js';
-import { Rates } from './rates.js';
-import { Row } from './requests/request-list.js';
-import { kindLine, poolLines, transactionsLine } from './sentences.js';
-import { messages, newest, pool, store } from './state.js';
-import { type ShowsProblem, Troubles } from './troubles.js';
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, JSX } from 'preact';
+import type { Now as NowState, Trouble } from '../src/wire.js';
+import { earlier, formatAddress, hello, newest, now, troubles } from './data.js';
+import { Cause, EditorSettings, Place, stillUnder, useStill } from './parts.js';
+import { Row } from './requests.js';
+import {
+  clock,
+  count,
+  duration,
+  lastOf,
+  lifetimeOf,
+  poolLine,
+  routeText,
+  transactionsLine,
+  troublesLine,
+} from './words.js';
 
 const MOST_LISTED = 12;
 const MOST_OLD = 5;
 
 /** What is wrong, and what goes on. */
-export function Now({ showProblem }: ShowsProblem): JSX.Element {
-  void messages.value;
-  const { now } = store;
+export function Now(): JSX.Element {
+  const state = now.value;
   return (
     <div class="now-columns">
-      <div class="main">
-        <Troubles showProblem={showProblem} />
+      <div>
+        <Troubles />
         <section aria-label="Newest requests">
           <h2>Newest requests</h2>
           {newest.value.length === 0 ? (
@@ -27,64 +33,48 @@ export function Now({ showProblem }: ShowsProblem): JSX.Element {
           ) : (
             <div class="card list">
               {newest.value.slice(0, MOST_LISTED).map((request) => (
-                <Row key={request.id} request={request} reference={store.refOf(request.id)} />
+                <Row key={request.id} request={request} />
               ))}
             </div>
           )}
         </section>
       </div>
-      <aside class="beside" aria-label="At this moment">
-        <Rates />
-        {now && <Pool now={now} />}
-        {now && <Scopes now={now} />}
-      </aside>
+      <section class="beside" aria-label="At this moment">
+        {state && (
+          <section class="card">
+            <h2>Connections and transactions</h2>
+            <p class={isFull(state) ? 'full' : ''}>
+              {state.pool ? poolLine(state.pool) : 'No IDatabasePool that reports its size.'}
+            </p>
+            <p class="hint">Transactions: {transactionsLine(state.transactions)}</p>
+          </section>
+        )}
+        {state && <Scopes now={state} />}
+      </section>
     </div>
   );
 }
 
-const MOST_LAMPS = 60;
-
-function Pool({ now: { pool: size, transactions } }: { readonly now: NowState }): JSX.Element {
-  const lines = size && poolLines(size, pool.peak(Date.now()));
-  const inUse = size ? size.open - size.idle : 0;
-  const lamps = Math.min(MOST_LAMPS, size?.max ?? size?.open ?? 0);
-  return (
-    <Card title="Connections and transactions">
-      {lines ? (
-        <>
-          <p>{lines.now}</p>
-          <p class="chips" aria-hidden="true">
-            {Array.from({ length: lamps }, (_, i) => (
-              <i key={i} class={i < inUse ? 'lamp lit' : 'lamp'} />
-            ))}
-          </p>
-          <p class="hint">{lines.most}</p>
-        </>
-      ) : (
-        <p class="hint">No IDatabasePool that reports its size.</p>
-      )}
-      <p class="hint">Transactions: {transactionsLine(transactions)}</p>
-    </Card>
-  );
-}
+const isFull = ({ pool }: NowState): boolean => pool?.max !== undefined && pool.open - pool.idle >= pool.max;
 
 function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Element {
   const old = scopes.filter((scope) => scope.old);
   return (
-    <Card title="Open scopes">
-      {kinds.map(({ box, ...rates }) => (
+    <section class="card">
+      <h2>Open scopes</h2>
+      {kinds.map(({ box, open }) => (
         <p key={box} class="chips">
           <span class="badge" data-lifetime={lifetimeOf(box)} title={box}>
             {lastOf(box)}
           </span>
-          {kindLine(rates)}
+          {count(open)} open
         </p>
       ))}
       {old.length > 0 && <p class="hint">Open for long:</p>}
-      {old.slice(0, MOST_OLD).map(({ id, box, age: sinceMs, atLeast, where }) => (
+      {old.slice(0, MOST_OLD).map(({ id, box, age, atLeast, where }) => (
         <p key={id} class="old">
           {lastOf(box)} for {atLeast && 'more than '}
-          {age(sinceMs)}
+          {duration(age)}
           {where === undefined && ', opened before the recording began'}
           {where?.[0] !== undefined && (
             <>
@@ -95,6 +85,77 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
         </p>
       ))}
       {old.length > MOST_OLD && <p class="hint">and {count(old.length - MOST_OLD)} more</p>}
-    </Card>
+    </section>
+  );
+}
+
+/** What is wrong, why, and where, by its cause: the first thing that one sees. */
+function Troubles(): JSX.Element {
+  const isOver = useSignal(false);
+  const { shown, newer } = useStill(troubles.value, ({ id }) => id, isOver.value);
+  return (
+    <section class="trouble-list" aria-label="Troubles">
+      <p class={troubles.value.length === 0 ? 'hint' : ''} role="status">
+        {troublesLine(troubles.value, hello.value?.always)}
+        {newer > 0 && ` ${count(newer)} came meanwhile.`}
+      </p>
+      {shown.length > 0 && (
+        <ol {...stillUnder(isOver)}>
+          {shown.map((trouble) => (
+            <li key={trouble.id}>
+              <TroubleCard trouble={trouble} boot={hello.value?.boot} />
+            </li>
+          ))}
+        </ol>
+      )}
+      {shown.length > 0 && <EditorSettings />}
+      {earlier.value.length > 0 && (
+        <details class="earlier">
+          <summary>Before the last restart: {count(earlier.value.length)}</summary>
+          <ol>
+            {earlier.value.map((trouble) => (
+              <li key={trouble.id}>
+                <TroubleCard trouble={trouble} />
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </section>
+  );
+}
+
+/** @param boot - of the recording that has its requests; without it they are no longer there */
+function TroubleCard({ trouble, boot }: { trouble: Trouble; boot?: string | undefined }): JSX.Element {
+  const { id, kind, cause, count: occurred, first, last, routes, requests } = trouble;
+  const linkTo = (request: number, text: ComponentChildren, kindOfLink = ''): JSX.Element => (
+    <a key={request} class={kindOfLink} href={formatAddress({ view: 'requests', item: `${boot}-${request}`, at: id })}>
+      {text}
+    </a>
+  );
+  const [newestOne, ...others] = boot === undefined ? [] : requests.toReversed();
+  const when = clock(first) === clock(last) ? clock(last) : `${clock(first)} – ${clock(last)}`;
+  const more = (
+    <>
+      {routes.length > 0 && (
+        <p class="hint">
+          on {routes.map(routeText).join(', ')}
+          {others.length > 0 && ' · also in request '}
+          {others.flatMap((request, i) => [i > 0 && ', ', linkTo(request, request)])}
+        </p>
+      )}
+      {newestOne !== undefined && linkTo(newestOne, `Request ${newestOne}, step by step`, 'toggle open')}
+      {kind === 'graph' && (
+        <a class="toggle open" href={formatAddress({ view: 'graph', at: cause })}>
+          Show in the graph
+        </a>
+      )}
+    </>
+  );
+  return (
+    <Cause {...trouble} more={more}>
+      <b>{count(occurred)}×</b>
+      <span class="hint">{when}</span>
+    </Cause>
   );
 }

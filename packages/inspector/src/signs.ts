@@ -235,7 +235,7 @@ function waits({ steps }: RequestDetails): Sign[] {
 }
 
 /** Who had what was waited for, and what it did meanwhile, after a semicolon. */
-export function holderText(held: Step['heldBy']): string {
+function holderText(held: Step['heldBy']): string {
   if (!held) return '';
   if (held.among !== undefined)
     return `; meanwhile ${held.among} transactions had one, the longest for ${ms(held.milliseconds)} (${held.name})`;

@@ -62,7 +62,7 @@ describe('the cause of a fault and its line, by the tools, and on the page in Ch
     const more = trouble.locator('.open');
     if (await more.count()) {
       await reader.click(more);
-      if (kind === 'graph') await page.locator('#details', { hasText: fault.cause }).waitFor();
+      if (kind === 'graph') await page.locator('.problem', { hasText: fault.cause }).first().waitFor();
       else {
         await ofKind('.request-view').first().waitFor();
         await expect.poll(() => page.locator('.row[data-at]').count()).toBe(1);

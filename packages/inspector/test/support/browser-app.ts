@@ -13,7 +13,7 @@ const STATEMENT_MS = 0.5;
 const TIMEOUT_MS = 120_000;
 
 /** What each view shows of requests. */
-const CONTENT = { Now: '#now .request', Requests: '#requests .request', Graph: '.service', Totals: '#totals tbody tr' };
+const CONTENT = { Now: '#now .request', Requests: '#requests .request', Graph: '.service', Totals: 'tbody tr' };
 
 /** Publishes what a pool publishes for a statement outside of a transaction. */
 function sendOutside(sql: string): void {
@@ -79,6 +79,10 @@ export class BrowserApp {
     this.addresses = new Set();
     this.context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
     this.page = await this.context.newPage();
+    await this.page.addInitScript(`globalThis.silences = 0;
+      new MutationObserver(() => {
+        if (document.querySelector('[data-state="no response"]')) globalThis.silences++;
+      }).observe(document, { subtree: true, attributes: true, attributeFilter: ['data-state'] });`);
     this.page.on('pageerror', (error) => this.complaints.push(String(error)));
     this.page.on('console', (message) => message.type() === 'error' && this.complaints.push(message.text()));
     this.page.on('request', (request) => this.addresses.add(new URL(request.url()).origin));
@@ -88,25 +92,20 @@ export class BrowserApp {
     this.app = await host!.start({ container: this.container, scopes: SCOPES, ...options }, this.#routes, port);
   }
 
-  /** Opens a view of the page, which has got the state of the server and the graph then. */
+  /** Opens a view of the page, which has the state of the server then. */
   async open(view = '#/graph'): Promise<void> {
     await this.page.goto(`${this.app.url}/inspector/${view}`);
     await this.page.locator('[data-state=live]').waitFor();
-    await this.page.locator('.service').first().waitFor({ state: 'attached' });
+    if (view === '#/graph') await this.page.locator('.service').first().waitFor();
   }
 
   /** Goes to each view in turn, when it shows what it has of requests that were sent before. */
   async *views(): AsyncGenerator<string> {
     for (const [name, content] of Object.entries(CONTENT)) {
-      await this.page.getByRole('tab', { name }).click();
+      await this.page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click();
       await this.page.locator(content).first().waitFor();
       yield name;
     }
-  }
-
-  /** A new application, for a server that starts again. */
-  renew(): void {
-    this.container = createApp();
   }
 
   /** As if another tab were in front of it, which a browser without windows has not. */
@@ -115,46 +114,17 @@ export class BrowserApp {
       document.dispatchEvent(new Event('visibilitychange'));`);
   }
 
+  /** How often the page has said that the server does not respond. */
+  silences(): Promise<number> {
+    return this.page.evaluate('globalThis.silences');
+  }
+
   ask(path: string): Promise<Response> {
     return fetch(this.app.url + path);
   }
 
-  /** Records every layout shift from here on; the returned function waits for the current paint. */
-  async watchJumps(): Promise<() => Promise<unknown>> {
-    // What was done before may not be painted yet.
-    await this.#paint();
-    // In a list the newest come in at the top.
-    await this.page.evaluate(`globalThis.jumped = new Set();
-      new PerformanceObserver((list) => {
-        const nodes = list.getEntries().flatMap(({ sources }) => sources.map(({ node }) => node));
-        for (const node of nodes) if (node?.closest && !node.closest('.list')) jumped.add(node.outerHTML);
-      }).observe({ type: 'layout-shift' });`);
-    return async () => {
-      await this.#paint();
-      return this.page.evaluate('[...jumped]');
-    };
-  }
-
-  /** Records when one of these selectors first matches from here on, however briefly; the returned function tells which did, in order. */
-  async watchFor(...selectors: readonly string[]): Promise<() => Promise<string[]>> {
-    await this.page.evaluate(`globalThis.appeared = new Set();
-      new MutationObserver(() => {
-        for (const selector of ${JSON.stringify(selectors)}) if (document.querySelector(selector)) appeared.add(selector);
-      }).observe(document, { subtree: true, childList: true, attributes: true });`);
-    return () => this.page.evaluate<string[]>('[...appeared]');
-  }
-
   row(text: string): Locator {
     return this.page.locator('.request', { hasText: text }).first();
-  }
-
-  /** Waits for ten frames, the first of which paint what has changed. */
-  #paint(): Promise<unknown> {
-    return this.page.evaluate(`new Promise((resolve) => {
-      let frames = 0;
-      const next = () => (++frames === 10 ? resolve() : requestAnimationFrame(next));
-      next();
-    })`);
   }
 }
 

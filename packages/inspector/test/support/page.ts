@@ -52,7 +52,7 @@ export class Page {
   async #read(body: ReadableStream<Uint8Array>): Promise<void> {
     let text = '';
     try {
-      for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+      for await (const chunk of body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)) {
         const messages = (text + chunk).split('\n\n');
         text = messages.pop() ?? '';
         for (const message of messages) this.#take(message);

@@ -1,0 +1,190 @@
+import { computed, signal, useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { GraphProblem, GraphView, ServiceNode } from '../src/wire.js';
+import { address, hello, now, read, services } from './data.js';
+import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
+import { count, duration, lastOf, lifetimeOf, times } from './words.js';
+
+const graph = signal<GraphView | undefined>(undefined);
+const chosen = signal<Chosen>({});
+
+const existing = computed((): Existing => {
+  const { kinds = [], leaks = [] } = now.value ?? {};
+  const leaked = new Map<string, number>();
+  for (const { box, open } of leaks) leaked.set(box, (leaked.get(box) ?? 0) + open);
+  const isAlive = ({ box, key }: ServiceNode): boolean => (services.value.get(`${box}\n${key}`)?.alive ?? 0) > 0;
+  return {
+    open: new Map(kinds.map(({ box, open }) => [box, open])),
+    leaks: leaked,
+    alive: new Set(graph.value?.nodes.filter(isAlive).map(({ id }) => id)),
+  };
+});
+
+/** The dependency graph beside what is wrong with it, or what is known of the chosen service. */
+export function Graph(): JSX.Element | null {
+  const { at } = address.value;
+  const view = graph.value;
+  useEffect(() => {
+    if (hello.value) void read<GraphView>('graph').then((loaded) => (graph.value = loaded));
+  }, [hello.value?.boot]);
+  useEffect(() => {
+    const problem = at === undefined ? undefined : view?.problems.find(({ message }) => message.startsWith(at));
+    chosen.value = { problem };
+  }, [view, at]);
+  if (!view) return null;
+  const choose = (service?: string): void => void (chosen.value = { service });
+  const node = view.nodes.find(({ id }) => id === chosen.value.service);
+  return (
+    <div class="graph" onKeyDown={({ key }) => key === 'Escape' && choose()}>
+      <div class="stage">
+        <Find view={view} choose={choose} />
+        <Drawing
+          view={view}
+          chosen={chosen}
+          existing={existing}
+          choose={(id) => choose(id === chosen.value.service ? undefined : id)}
+        />
+      </div>
+      <section class="side" aria-label="Details" tabIndex={0}>
+        {node ? <Details view={view} node={node} choose={choose} /> : <Problems view={view} choose={choose} />}
+      </section>
+    </div>
+  );
+}
+
+interface ChooseProps {
+  readonly view: GraphView;
+  readonly choose: (service?: string) => void;
+}
+
+/** Several scopes may have a service with one key. */
+const nameOf = ({ key, box }: ServiceNode): string => `${key} · ${lastOf(box)}`;
+
+function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
+  const find = (text: string, isWhole: boolean): void => {
+    const fits = (node: ServiceNode): boolean =>
+      isWhole ? nameOf(node) === text : nameOf(node).toLowerCase().includes(text.toLowerCase());
+    const found = text === '' ? undefined : nodes.find(fits);
+    if (found) choose(found.id);
+  };
+  return (
+    <p class="tools chips">
+      <input
+        type="search"
+        list="services"
+        placeholder="Find a service"
+        aria-label="Find a service"
+        onInput={({ currentTarget }) => find(currentTarget.value, true)}
+        onKeyDown={({ key, currentTarget }) => key === 'Enter' && find(currentTarget.value, false)}
+      />
+      <datalist id="services">
+        {nodes.map((node) => (
+          <option key={node.id} value={nameOf(node)} />
+        ))}
+      </datalist>
+      <span class="hint">
+        {edges.length > MOST_ARROWS &&
+          `${count(edges.length)} arrows are too many to read: choose a service to see its own.`}
+      </span>
+    </p>
+  );
+}
+
+/** What `verify()` finds, and what may be a mistake. Each leads to its place in the drawing. */
+function Problems({ view: { problems, notes = [] }, choose }: ChooseProps): JSX.Element {
+  const shown = chosen.value.problem;
+  const show = (problem: GraphProblem): void => void (chosen.value = problem === shown ? {} : { problem });
+  return (
+    <>
+      {problems.length > 0 && <h2>verify() finds {times(problems.length, 'problem')}</h2>}
+      {problems.map((problem) => (
+        <div key={problem.message} class="problem">
+          <button class="link" aria-pressed={problem === shown} onClick={() => show(problem)}>
+            {sentenceOf(problem)}
+          </button>
+          {problem === shown && <pre>{problem.message.replaceAll(/^.*|\n */g, '\n').trim()}</pre>}
+        </div>
+      ))}
+      {notes.map(({ message, nodes }) => (
+        <button key={message} class="link note" onClick={() => choose(nodes[0])}>
+          {message}
+        </button>
+      ))}
+      <h2>How to read this</h2>
+      <p>
+        A box is a kind of scope. Its services are created when first resolved, shared within it, and disposed with it.
+      </p>
+      <p>An arrow means “depends on”: on the same or a longer lifetime. The other way is a captive dependency.</p>
+      <p class="hint">Choose a service to see more; Escape returns here. A filled dot is alive.</p>
+    </>
+  );
+}
+
+/** One service: its lifetime, its numbers, its dependencies and dependents, and what `explain()` says. */
+function Details({ view, node, choose }: ChooseProps & { readonly node: ServiceNode }): JSX.Element {
+  const { id, key, box, kind, singleton, feature } = node;
+  const { created, alive, averageMs, longestMs } = services.value.get(`${box}\n${key}`) ?? {};
+  const linksTo = (ids: readonly string[]): JSX.Element => (
+    <ul class="links">
+      {ids.length === 0 && <li>nothing</li>}
+      {view.nodes
+        .filter((one) => ids.includes(one.id))
+        .map((one) => (
+          <li key={one.id}>
+            <button class="link" data-lifetime={lifetimeOf(one.box)} onClick={() => choose(one.id)}>
+              {one.key}
+            </button>
+          </li>
+        ))}
+    </ul>
+  );
+  return (
+    <>
+      <button class="quiet close" aria-label="Close" onClick={() => choose()}>
+        ×
+      </button>
+      <h2 class="name">{key}</h2>
+      <p class="chips">
+        <span class="badge" data-lifetime={lifetimeOf(box)}>
+          {lastOf(box)}
+        </span>
+        <span class="badge">{kind === 'register' ? 'registered directly' : kind}</span>
+        {(kind === 'class' || kind === 'factory') && (
+          <span class="badge">{singleton ? 'one per scope' : 'always a new one'}</span>
+        )}
+        {feature !== undefined && <span class="badge">feature {feature}</span>}
+      </p>
+      {view.problems
+        .filter(({ nodes, path }) => [...nodes, ...path].includes(id))
+        .map(({ message }) => (
+          <div key={message} class="problem">
+            <pre>{message}</pre>
+          </div>
+        ))}
+      {created !== undefined && (
+        <p class="numbers">
+          {count(created)} created{alive !== undefined && `, ${count(alive)} alive`}, {duration(averageMs ?? 0)} on
+          average, {duration(longestMs ?? 0)} at most
+        </p>
+      )}
+      <h3>Depends on</h3>
+      {linksTo(view.edges.filter(({ from }) => from === id).map(({ to }) => to))}
+      <h3>Used by</h3>
+      {linksTo(view.edges.filter(({ to }) => to === id).map(({ from }) => from))}
+      <h3>Why this one</h3>
+      <Explanation key={id} id={id} />
+    </>
+  );
+}
+
+function Explanation({ id }: { readonly id: string }): JSX.Element {
+  const text = useSignal('…');
+  useEffect(() => {
+    read<{ explanation: string }>(`explain?node=${encodeURIComponent(id)}`).then(
+      ({ explanation }) => (text.value = explanation),
+      (error: unknown) => (text.value = String(error)),
+    );
+  }, [id]);
+  return <pre class="explanation">{text}</pre>;
+}

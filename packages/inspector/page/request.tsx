@@ -1,0 +1,336 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { fixOf, idOf, type Sign, signsOf } from '../src/signs.js';
+import type { RequestDetails, Step, StepKind, Trouble } from '../src/wire.js';
+import { slowMs } from './data.js';
+import { Badge, badgeOf, brokenAtSlashes, Cause, Sql } from './parts.js';
+import {
+  clock,
+  count,
+  duration,
+  lastOf,
+  lifetimeOf,
+  type Mark,
+  marksOf,
+  outcomeLine,
+  routeText,
+  stateMark,
+  stepName,
+  times,
+} from './words.js';
+
+/** Everything about one request, from what went wrong to each of its steps. */
+export function RequestView({ request, at }: { request: RequestDetails; at?: Trouble | undefined }): JSX.Element {
+  const { method, route, milliseconds, arrived, requestId, steps } = request;
+  const problems = problemsOf(request, slowMs.value);
+  const cause = at ?? problems[0];
+  const outcome = outcomeLine(request);
+  const outside = steps.filter((step) => step.outside).length;
+  const marks: Mark[] = [
+    stateMark(request),
+    { text: milliseconds === undefined ? 'in progress' : duration(milliseconds), mood: '' },
+    ...marksOf(request, slowMs.value),
+    ...(outside > 0 ? [{ text: `${outside} outside`, mood: '' as const, title: 'Sent outside of a transaction' }] : []),
+  ];
+  return (
+    <div class="request-view">
+      <header>
+        <h2>
+          <span class="method">{method}</span> {routeText(route)}
+        </h2>
+        <p class="chips">
+          {marks.map(badgeOf)}
+          <span class="hint">at {clock(arrived)}</span>
+        </p>
+        {requestId !== undefined && (
+          <p class="hint">
+            request id <code>{requestId}</code>
+          </p>
+        )}
+      </header>
+      {problems.map((sign) => (
+        <Cause key={idOf(sign)} {...sign} fix={fixOf(sign)} />
+      ))}
+      {outcome !== undefined && <p class="outcome">{outcome}</p>}
+      <TimeBar request={request} />
+      <Waterfall request={request} at={cause && stepOf(cause, request)} />
+      <Statements request={request} />
+    </div>
+  );
+}
+
+/** What went wrong in the request, and where, as the server groups it. */
+function problemsOf(request: RequestDetails, slow: number): Sign[] {
+  const leaks = request.spans.flatMap(({ box, where, closed }): Sign[] => {
+    if (!where) return [];
+    const cause = `A ${lastOf(box)} scope ${closed === undefined ? 'is still open' : 'was closed long'} after the response. The line opened it`;
+    return [{ kind: 'leak', cause, where: where[0] }];
+  });
+  return [...new Map([...signsOf(request, slow), ...leaks].map((sign) => [idOf(sign), sign])).values()];
+}
+
+type About = Pick<Sign, 'error' | 'kind' | 'sql' | 'where'>;
+
+/** The step of the request that a trouble is about. */
+function stepOf({ kind, where, sql, error }: About, { steps, spans }: RequestDetails): Step | undefined {
+  const isAt = (step: Step): boolean => where !== undefined && (step.where === where || step.heldBy?.where === where);
+  const isOpening = (step: Step): boolean =>
+    step.kind === 'scope opened' && where !== undefined && spans[step.span ?? -1]?.where?.[0]?.includes(where) === true;
+  const tests: readonly ((step: Step) => boolean)[] = [
+    (step) => error !== undefined && step.error === error && isAt(step),
+    (step) => error !== undefined && step.error === error,
+    (step) => kind === 'leak' && isOpening(step),
+    (step) => kind === 'aborted' && step.kind === 'aborted',
+    (step) => isAt(step) && (sql === undefined || step.sql === sql),
+    isAt,
+    (step) => sql !== undefined && step.sql === sql,
+  ];
+  const found = tests.map((test) => steps.find(test)).find(Boolean);
+  return found ?? steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0))[0];
+}
+
+/** In this order: what happens at once is counted for the first of them. */
+const PARTS: readonly { readonly name: string; readonly kind: string; readonly steps: readonly StepKind[] }[] = [
+  { name: 'waiting for a connection', kind: 'waiting', steps: ['connection', 'no connection'] },
+  { name: 'statements', kind: 'statements', steps: ['statement'] },
+  { name: 'BEGIN, COMMIT, ROLLBACK', kind: 'transactions', steps: ['begin', 'commit', 'rollback', 'commit unknown'] },
+  { name: 'calls to other servers', kind: 'calls', steps: ['call'] },
+  { name: 'creating services', kind: 'creations', steps: ['created'] },
+];
+
+/** Divides the time until the response; the rest is time that no recorded event accounts for. */
+export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: RequestDetails) {
+  const all = milliseconds ?? elapsed;
+  // Where steps are missing, their time would look like time of the handler.
+  if (all === 0 || dropped > 0) return [];
+  const counted: Step[] = [];
+  let before = 0;
+  const parts = PARTS.map(({ name, kind, steps: kinds }) => {
+    counted.push(...steps.filter((step) => kinds.includes(step.kind)));
+    const covered = coveredBy(counted, all);
+    const part = { name, kind, milliseconds: covered - before };
+    before = covered;
+    return part;
+  });
+  return [...parts, { name: 'not accounted for', kind: 'rest', milliseconds: Math.max(0, all - before) }];
+}
+
+/** The time of all steps together, counting what overlaps once. */
+function coveredBy(steps: readonly Step[], end: number): number {
+  let [sum, reached] = [0, 0];
+  for (const { at, took = 0 } of steps.toSorted((one, other) => one.at - other.at)) {
+    const to = Math.min(at + took, end);
+    sum += Math.max(0, to - Math.max(at, reached));
+    reached = Math.max(reached, to);
+  }
+  return sum;
+}
+
+/** A bar of what the time was spent on, and the same in words. */
+function TimeBar({ request }: { readonly request: RequestDetails }): JSX.Element | null {
+  const parts = timeParts(request).filter(({ milliseconds, kind }) => milliseconds > 0.005 || kind === 'rest');
+  if (parts.length === 0) return null;
+  const all = parts.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
+  return (
+    <section class="time-parts" aria-label="What the time was spent on">
+      <div class="stack" aria-hidden="true">
+        {parts.map(({ kind, milliseconds }) => (
+          <i key={kind} data-part={kind} style={{ '--part': String(milliseconds / all) }} />
+        ))}
+      </div>
+      <ul class="chips hint">
+        {parts.map(({ name, kind, milliseconds }) => (
+          <li key={kind}>
+            <i data-part={kind} />
+            {name} <b>{duration(milliseconds)}</b>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const FEWEST_ALIKE = 5;
+
+type Fold = readonly [Step, ...Step[]];
+
+/** Folds what an N+1 sends into one: sixty rows that are alike hide the others. */
+export function foldSteps(steps: readonly Step[]): Fold[] {
+  const runs: [Step, ...Step[]][] = [];
+  for (const step of steps) {
+    const run = runs.at(-1);
+    const { kind, sql, host, span } = run?.[0] ?? {};
+    const isSame = step.kind === kind && step.sql === sql && step.host === host && step.span === span;
+    if (run && isSame && (kind === 'statement' || kind === 'call')) run.push(step);
+    else runs.push([step]);
+  }
+  return runs.flatMap((run): Fold[] => (run.length >= FEWEST_ALIKE ? [run] : run.map((step): Fold => [step])));
+}
+
+interface WaterfallProps {
+  readonly request: RequestDetails;
+  /** The step to look at. */
+  readonly at: Step | undefined;
+}
+
+/** The steps of a request in order. */
+function Waterfall({ request, at }: WaterfallProps): JSX.Element {
+  const { steps, spans, milliseconds, elapsed = 0, dropped } = request;
+  const ends = [...steps.map((step) => step.at + (step.took ?? 0)), ...spans.map(({ closed = 0 }) => closed)];
+  // A scope that leaked is open for as long as it takes: the axis is that of the request.
+  const length = Math.max(...ends, milliseconds ?? elapsed, 0.01);
+  // A scope is one bar, so its closing has no row.
+  const folds = foldSteps(steps.filter(({ kind }) => kind !== 'scope closed'));
+  return (
+    <>
+      <div class="waterfall" role="table" aria-label="What happened, in order">
+        <div class="row axis" aria-hidden="true">
+          <span class="label" />
+          <span class="track">
+            {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+              <span key={part} style={{ '--at': String(part) }}>
+                {part === 0 ? '0' : duration(length * part)}
+              </span>
+            ))}
+          </span>
+        </div>
+        {folds.map((fold, i) => (
+          <FoldRows key={i} request={request} fold={fold} length={length} at={at} />
+        ))}
+      </div>
+      {dropped > 0 && <p class="hint">and {times(dropped, 'more step')}, which were not kept</p>}
+    </>
+  );
+}
+
+interface RowParts extends WaterfallProps {
+  readonly length: number;
+}
+
+function FoldRows({ fold, ...parts }: RowParts & { readonly fold: Fold }): JSX.Element {
+  const isOpen = useSignal(false);
+  const [first] = fold;
+  if (fold.length === 1) return <Row {...parts} step={first} isAt={first === parts.at} />;
+  const last = fold.at(-1) ?? first;
+  const whole = { ...first, took: last.at + (last.took ?? 0) - first.at };
+  const isAt = parts.at !== undefined && fold.includes(parts.at);
+  const toggle = (
+    <button class="fold-steps" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+      {fold.length}×
+    </button>
+  );
+  return (
+    <>
+      <Row {...parts} step={whole} isAt={isAt} toggle={toggle} />
+      {isOpen.value && fold.map((step, i) => <Row key={i} {...parts} step={step} isAt={false} />)}
+    </>
+  );
+}
+
+interface RowProps extends RowParts {
+  readonly step: Step;
+  readonly isAt: boolean;
+  readonly toggle?: JSX.Element;
+}
+
+function Row({ request, step, length, isAt, toggle }: RowProps): JSX.Element {
+  const { spans, status } = request;
+  const { kind, at, span, sql, error, where, outside, doing } = step;
+  const scope = span === undefined ? undefined : spans[span];
+  const opened = kind === 'scope opened' ? scope : undefined;
+  const took = opened ? (opened.closed ?? length) - opened.opened : (step.took ?? 0);
+  const name = opened ? `${lastOf(opened.box)} scope` : stepName(step);
+  const text = textOf(step, status);
+  return (
+    <div
+      class={`row${opened ? ' scope' : ''}${opened && opened.closed === undefined ? ' unclosed' : ''}`}
+      role="row"
+      data-kind={kind}
+      data-mood={moodOf(step, status) || undefined}
+      data-lifetime={scope ? lifetimeOf(scope.box) : undefined}
+      data-at={isAt ? '' : undefined}
+      style={{ '--depth': String(scope ? scope.box.split(' > ').length - 1 : 0) }}
+    >
+      <span class="label" role="cell" title={[name, text, sql, error, where].filter(Boolean).join(' ')}>
+        {toggle}
+        {name !== '' && <b>{name}</b>}
+        {text !== '' && <span>{text}</span>}
+        {outside && <Badge text="outside" mood="" />}
+        {sql !== undefined && <code>{sql}</code>}
+        {error !== undefined && <em>{error}</em>}
+        {doing !== undefined && <span class="hint">{doing}</span>}
+        {where !== undefined && <em class="where">{brokenAtSlashes(where)}</em>}
+      </span>
+      <span class="track" role="cell">
+        <i
+          class={took > 0 ? 'bar' : 'bar point'}
+          style={{ '--at': String(at / length), '--took': String(took / length) }}
+        />
+      </span>
+      <span class="took" role="cell">
+        {took > 0 ? duration(took) : ''}
+      </span>
+    </div>
+  );
+}
+
+const BAD: ReadonlySet<StepKind> = new Set([
+  'rollback',
+  'aborted',
+  'no connection',
+  'failed',
+  'threw',
+  'commit unknown',
+  'finding',
+]);
+
+/** Whether a step is good or bad news; a line that the application wrote as an error is bad news, too. */
+function moodOf({ kind, error, line, heldBy }: Step, status = 0): Mark['mood'] {
+  if (kind === 'commit') return 'good';
+  // To roll back and respond with a status of 4xx is what the application has decided.
+  if (kind === 'rollback' && status >= 400 && status < 500) return '';
+  if (error !== undefined || BAD.has(kind) || /^(?:error|fatal)$/i.test(line?.level ?? '')) return 'bad';
+  return heldBy ? 'warn' : '';
+}
+
+function textOf({ kind, key = '', path = [], host = '', line }: Step, status: number | undefined): string {
+  if (kind === 'responded') return String(status ?? '');
+  if (kind === 'call') return host;
+  if (kind === 'failed' && path.length > 1) return path.join(' → ');
+  return line?.text ?? key;
+}
+
+// A part is slow that takes a fifth of the request, and is more than noise.
+const SLOW_PART = 0.2;
+const SLOW_MS = 5;
+
+/** The statements of a request by their text, those that took most time first. */
+function Statements({ request }: { readonly request: RequestDetails }): JSX.Element | null {
+  const { statements, statementMs, milliseconds, elapsed = 0, steps } = request;
+  const slow = Math.max(SLOW_MS, (milliseconds ?? elapsed) * SLOW_PART);
+  const groups = new Map<string, Step[]>();
+  for (const step of steps)
+    if (step.kind === 'statement') groups.set(step.sql ?? '', [...(groups.get(step.sql ?? '') ?? []), step]);
+  if (groups.size === 0) return null;
+  const totalOf = (alike: readonly Step[]): number => alike.reduce((sum, { took = 0 }) => sum + took, 0);
+  const inOrder = [...groups].toSorted(([, one], [, other]) => totalOf(other) - totalOf(one));
+  const of = milliseconds === undefined ? '' : ` of ${duration(milliseconds)}`;
+  return (
+    <section class="statements" aria-label="Statements">
+      <h3>{`${times(statements, 'statement')}, ${duration(statementMs)}${of}`}</h3>
+      <ol>
+        {inOrder.map(([sql, alike]) => (
+          <li key={sql} class="statement-group">
+            <span class="times">{count(alike.length)}×</span>
+            <Sql text={sql} />
+            <span class="chips">
+              {alike.some(({ took = 0 }) => took >= slow) && <Badge text="slow" mood="warn" />}
+              {alike.length >= FEWEST_ALIKE && <Badge text="N+1" mood="warn" />}
+            </span>
+            <span class="took">{duration(totalOf(alike))}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

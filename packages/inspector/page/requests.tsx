@@ -1,0 +1,244 @@
+import { computed, signal, useSignal } from '@preact/signals';
+import { Component, type JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { RequestDetails, RequestSummary } from '../src/wire.js';
+import {
+  address,
+  formatAddress,
+  go,
+  hello,
+  idOf,
+  newest,
+  now,
+  read,
+  refOf,
+  requests,
+  slowMs,
+  troubles,
+} from './data.js';
+import { Badge, badgeOf, Choice, Copy, EditorSettings, stillUnder, useStill } from './parts.js';
+import { RequestView } from './request.js';
+import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
+
+interface RowProps {
+  readonly request: RequestSummary;
+  readonly isChosen?: boolean;
+  readonly q?: string | undefined;
+}
+
+/** One request as a row, which is drawn again only where something about it has changed. */
+export class Row extends Component<RowProps> {
+  override shouldComponentUpdate(next: RowProps): boolean {
+    const { request, isChosen, q } = this.props;
+    return next.request !== request || next.isChosen !== isChosen || next.q !== q;
+  }
+
+  override render({ request, isChosen, q }: RowProps): JSX.Element {
+    const { id, method, route, milliseconds, arrived, trouble } = request;
+    return (
+      <a
+        class={trouble ? 'request trouble' : 'request'}
+        href={formatAddress({ view: 'requests', item: refOf(id), q })}
+        aria-current={isChosen ? 'true' : undefined}
+      >
+        <span class="hint">{clock(arrived)}</span>
+        <span class="method">{method}</span>
+        <span class="route" title={routeText(route)}>
+          {routeText(route)}
+        </span>
+        <span class="status">
+          <Badge {...stateMark(request)} />
+        </span>
+        <span class="took">{milliseconds === undefined ? '' : duration(milliseconds)}</span>
+        <span class="chips">{marksOf(request, slowMs.value).map(badgeOf)}</span>
+      </a>
+    );
+  }
+}
+
+/** Whether a request has all words of the filter; quotes make one word of several. */
+export function matches(request: RequestSummary, filter: string, ref: string): boolean {
+  const { method, route, status, state, requestId = '' } = request;
+  const marks = marksOf(request, Infinity).map(({ text }) => text);
+  const all = [`${method} ${routeText(route)} ${status ?? ''}`, state, ref, requestId, ...marks]
+    .join('\n')
+    .toLowerCase();
+  const words = Array.from(filter.matchAll(/"([^"]*)"?|(\S+)/g), ([, quoted, word = '']) => quoted ?? word);
+  return words.every((word) => all.includes(word.toLowerCase()));
+}
+
+/** More are drawn on demand. */
+const AT_FIRST = 200;
+const troubleOnly = signal(false);
+/** The list stays as it is. */
+const paused = signal(false);
+
+const fitting = computed(() => {
+  const { q = '' } = address.value;
+  if (q === '' && !troubleOnly.value) return newest.value;
+  return newest.value.filter(
+    (request) => (!troubleOnly.value || request.trouble) && matches(request, q, refOf(request.id)),
+  );
+});
+
+/** The newest requests; under the mouse, and where it is scrolled, nothing moves. */
+function RequestList(): JSX.Element {
+  const list = useRef<HTMLDivElement>(null);
+  const isOver = useSignal(false);
+  const isScrolled = useSignal(false);
+  const most = useSignal(AT_FIRST);
+  const { item, q = '' } = address.value;
+  const isStill = paused.value || isOver.value || isScrolled.value;
+  const about = `${hello.value?.boot} ${troubleOnly.value} ${q}`;
+  const { shown, newer } = useStill(fitting.value, ({ id }) => id, isStill, about);
+  const follow = (): void => {
+    for (const still of [paused, isOver, isScrolled]) still.value = false;
+    list.current?.scrollTo(0, 0);
+  };
+  const moveBy = (steps: number): void => {
+    const rows = [...(list.current?.querySelectorAll<HTMLAnchorElement>('.request') ?? [])];
+    const next = rows[rows.findIndex((row) => row === document.activeElement) + steps];
+    next?.focus();
+    next?.click();
+  };
+  return (
+    <div class="card listing">
+      <div class="tools chips">
+        <input
+          type="search"
+          placeholder="Filter: words of route, status, marks …"
+          aria-label="Filter"
+          value={q}
+          onInput={({ currentTarget }) => go({ ...address.value, q: currentTarget.value }, 'replace')}
+        />
+        <Choice
+          label="Which requests"
+          options={{ all: 'All', trouble: 'Trouble only' }}
+          chosen={troubleOnly.value ? 'trouble' : 'all'}
+          onChoose={(which) => (troubleOnly.value = which === 'trouble')}
+        />
+        <button class="toggle" aria-pressed={paused.value} onClick={() => (paused.value = !paused.value)}>
+          Pause
+        </button>
+        <p class="hint numbers-line">
+          {now.value && listLine(fitting.value.length, requests.value.size, now.value, hello.value?.keep ?? 0)}
+          {newer > 0 && (
+            <button class="newer" onClick={follow}>
+              ↑ {count(newer)} new
+            </button>
+          )}
+        </p>
+      </div>
+      <div
+        class="list"
+        ref={list}
+        role="region"
+        aria-label="Requests"
+        tabIndex={-1}
+        onScroll={({ currentTarget }) => (isScrolled.value = currentTarget.scrollTop > 0)}
+        {...stillUnder(isOver)}
+        onKeyDown={(event) => {
+          if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
+          event.preventDefault();
+          moveBy(event.key === 'ArrowDown' ? 1 : -1);
+        }}
+      >
+        {shown.length === 0 && <p class="empty">No request. They appear here as they come.</p>}
+        {shown.slice(0, most.value).map((request) => (
+          <Row key={request.id} request={request} isChosen={refOf(request.id) === item} q={q} />
+        ))}
+        {shown.length > most.value && (
+          <button class="toggle more" onClick={() => (most.value += AT_FIRST)}>
+            {count(shown.length - most.value)} more
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+/** Where the list and the request are beside each other; elsewhere one of them is shown. */
+const WIDE = '(min-width: 861px)';
+const FORGOTTEN = 'The server has forgotten this request for newer ones.';
+const OTHER_RECORDING = 'This request was recorded before the recording started again: the server has forgotten it.';
+
+interface Opened {
+  readonly ref: string;
+  readonly details?: RequestDetails | undefined;
+  /** Why there is no more of it. */
+  readonly problem?: string | undefined;
+}
+
+/** The newest requests, and one of them in detail. The view opens with one that had trouble. */
+export function Requests(): JSX.Element {
+  const { item, q } = address.value;
+  const opened = useSignal<Opened | undefined>(undefined);
+  const [trouble] = troubles.value.flatMap((one) => one.requests.at(-1) ?? []);
+  useEffect(() => {
+    if (item !== undefined || q !== undefined || trouble === undefined || !matchMedia(WIDE).matches) return;
+    go({ view: 'requests', item: refOf(trouble) }, 'replace');
+  }, [hello.value?.boot]);
+  const id = idOf(item);
+  const summary = requests.value.get(id ?? -1);
+  const isGoingOn = summary?.state === 'open' || (summary?.open ?? 0) > 0;
+  useEffect(() => {
+    if (item === undefined || !hello.value) return;
+    const known = opened.value?.ref === item ? opened.value.details : undefined;
+    const show = (details: RequestDetails | undefined, problem?: string): void => {
+      if (address.value.item === item) opened.value = { ref: item, details, problem };
+    };
+    if (id === undefined) return show(known, OTHER_RECORDING);
+    read<RequestDetails>(`requests/${id}`).then(show, () => show(known, FORGOTTEN));
+  }, [item, hello.value?.boot, isGoingOn ? now.value : summary]);
+  return (
+    <div class={item === undefined ? 'both' : 'both opened'}>
+      <RequestList />
+      <Pane opened={item !== undefined && opened.value?.ref === item ? opened.value : undefined} />
+    </div>
+  );
+}
+
+/** The request that is opened. */
+function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element {
+  const content = useRef<HTMLDivElement>(null);
+  const { item, q, at } = address.value;
+  const { ref, details, problem } = opened ?? {};
+  const close = (): void => go({ view: 'requests', q }, 'replace');
+  // At the step that it was opened for.
+  useLayoutEffect(() => {
+    content.current?.scrollTo(0, 0);
+    const row = content.current?.querySelector('[data-at]');
+    const bottom = content.current?.getBoundingClientRect().bottom ?? 0;
+    if (row && row.getBoundingClientRect().bottom > bottom) row.scrollIntoView({ block: 'center' });
+  }, [ref, at, details === undefined]);
+  return (
+    <div class="card pane" onKeyDown={({ key }) => key === 'Escape' && close()}>
+      {item !== undefined && (
+        <div class="tools chips">
+          <button class="toggle back" onClick={close}>
+            ← Requests
+          </button>
+          <span class="hint ref">{item}</span>
+          <Copy name="Copy link" text={new URL(formatAddress({ view: 'requests', item }), location.href).href} />
+          {details && problem === undefined && (
+            <a class="toggle" href={`requests/${details.id}`} target="_blank">
+              JSON
+            </a>
+          )}
+        </div>
+      )}
+      {problem !== undefined && (
+        <p class="tools badge warn" role="status">
+          {problem}
+        </p>
+      )}
+      <div class="details" role="region" aria-label="Request" tabIndex={0} ref={content}>
+        {details && <RequestView key={ref} request={details} at={troubles.value.find(({ id }) => id === at)} />}
+        {details && <EditorSettings />}
+        {item === undefined && (
+          <p class="empty">Choose a request to see, step by step, what it opened, created, stored and disposed.</p>
+        )}
+      </div>
+    </div>
+  );
+}

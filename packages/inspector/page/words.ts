@@ -1,0 +1,164 @@
+import type { Now, PoolNow, RequestSummary, Step, Trouble } from '../src/wire.js';
+
+// The page's words, each from one snapshot, so that no sentence can contradict another.
+
+/** `0.42 ms`, `12 ms`, `1.3 s`, `3 min` */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1) return `${milliseconds.toFixed(2)} ms`;
+  if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`;
+  if (milliseconds < 1000) return `${milliseconds.toFixed(0)} ms`;
+  const seconds = milliseconds / 1000;
+  if (seconds < 120) return `${seconds.toFixed(1)} s`;
+  return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(0)} h`;
+}
+
+export const count = (number: number): string => number.toLocaleString('en');
+export const clock = (since1970: number): string => new Date(since1970).toLocaleTimeString('en-GB');
+export const times = (number: number, one: string, many = `${one}s`): string =>
+  `${count(number)} ${number === 1 ? one : many}`;
+
+/** `0 %`, `0.3 %`, `12 %` */
+export function share(part: number): string {
+  const percent = part * 100;
+  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`;
+}
+
+/** The last part of `application > request`. */
+export const lastOf = (box: string): string => box.split(' > ').at(-1) ?? box;
+
+/** The colour number of a kind of scope, by its depth; there are four. */
+export const lifetimeOf = (box: string): string => String((box.split(' > ').length - 1) % 4);
+
+/** The route as declared. A path is never recorded, so of a 404 nothing is known. */
+export const routeText = (route: string): string => route.replace('(no route)', 'no route');
+
+export const troubleCount = (troubles: readonly Trouble[]): string =>
+  troubles.length === 0 ? 'no trouble' : times(troubles.length, 'trouble');
+
+export function troublesLine(troubles: readonly Trouble[], always = false): string {
+  const all = troubles.reduce((sum, { count: number }) => sum + number, 0);
+  if (all === 0) return always ? 'No trouble since the application started.' : 'No trouble since the recording began.';
+  return `${times(troubles.length, 'trouble')}, by cause; they occurred ${times(all, 'time')}. The newest is first.`;
+}
+
+export function poolLine({ open, idle, waiting, max, mostInUse, mostWaiting }: PoolNow): string {
+  const inUse = Math.max(0, open - idle);
+  const limit = max === undefined ? `of ${count(Math.max(open, inUse))} open` : `of ${count(Math.max(max, inUse))}`;
+  const callers = waiting > 0 ? `${times(waiting, 'caller')} waiting` : 'nobody is waiting';
+  const most = `at most ${count(Math.max(inUse, mostInUse))} in use and ${count(Math.max(waiting, mostWaiting))} waiting`;
+  return `${count(inUse)} in use ${limit}, ${callers}; ${most} since the recording began.`;
+}
+
+/** The outcomes of transactions; those without a connection did not begin. */
+export function transactionsLine(outcomes: Now['transactions']): string {
+  const { open, committed, 'rolled back': back, unknown, refused } = outcomes;
+  const more = unknown > 0 ? `, ${count(unknown)} with an unknown outcome` : '';
+  const without = refused > 0 ? `; ${count(refused)} did not begin, without a connection` : '';
+  return `${count(open)} open, ${count(committed)} committed, ${count(back)} rolled back${more}${without}`;
+}
+
+/** How many requests are shown of how many, and why not all. */
+export function listLine(shown: number, listed: number, { arrived, samplesPerSecond }: Now, keep: number): string {
+  const all = Math.max(arrived, listed, shown);
+  if (shown === all) return times(all, 'request');
+  const numbers = `${count(shown)} shown of ${count(all)}`;
+  if (listed >= all) return numbers;
+  return `${numbers}; without trouble ${count(samplesPerSecond)} a second are listed, and the newest ${count(keep)} kept`;
+}
+
+/** The transactions of a request, where there is more to say than its mark does. */
+export function outcomeLine({
+  outcome,
+  failedAttempts,
+}: Pick<RequestSummary, 'failedAttempts' | 'outcome'>): string | undefined {
+  const ends: Partial<Record<string, string>> = {
+    ...(failedAttempts > 0 && { committed: 'Its last transaction is committed' }),
+    'rolled back': 'Its last transaction was rolled back: nothing of that one is stored',
+    refused: 'Its last transaction got no connection, and did not begin',
+    unknown: 'Nobody knows whether its transaction is stored: the connection was lost during COMMIT',
+  };
+  const end = ends[outcome ?? ''];
+  const before = `; ${times(failedAttempts, 'transaction')} before it ${failedAttempts === 1 ? 'was' : 'were'} not committed`;
+  return end && `${end}${failedAttempts > 0 && outcome !== 'unknown' ? before : ''}.`;
+}
+
+/** A word about a request or one of its parts. */
+export interface Mark {
+  readonly text: string;
+  readonly mood: '' | 'bad' | 'good' | 'warn';
+  readonly title?: string;
+}
+
+/** Waiting for less than this is normal. */
+const LONG_WAIT_MS = 10;
+/** One statement as often as this, in one request, is an N+1. */
+const MOST_ALIKE = 5;
+
+/** The status of the response, or the state of a request without one. */
+export function stateMark({ state, status = 0 }: RequestSummary): Mark {
+  if (state === 'open') return { text: 'open', mood: '' };
+  if (state === 'aborted') return { text: 'aborted', mood: 'bad' };
+  return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
+}
+
+const repeated = (name: string, number: number): string => (number === 1 ? name : `${name} ×${number}`);
+
+/** The marks of a request besides its status, the worst first. */
+export function marksOf(request: RequestSummary, slow: number): Mark[] {
+  const { leaks, failures, findings, failedAttempts, alike, waited, statements, milliseconds = 0 } = request;
+  const { outcome, status = 0 } = request;
+  const word = outcome === 'refused' ? 'no connection' : outcome === 'unknown' ? 'commit unknown' : outcome;
+  // To roll back and respond with a status of 4xx is what the application has decided.
+  const isRefusal = outcome === 'rolled back' && status >= 400 && status < 500;
+  const moodOfOutcome = outcome === 'committed' ? 'good' : isRefusal ? '' : 'bad';
+  const title = outcomeLine(request);
+  const marks: (Mark | false)[] = [
+    leaks > 0 && { text: 'leak', mood: 'bad', title: 'A scope is still open' },
+    failures > 0 && { text: repeated('failure', failures), mood: 'bad', title: 'A service could not be created' },
+    findings > 0 && {
+      text: repeated('check', findings),
+      mood: 'bad',
+      title: 'The transaction check has found something',
+    },
+    word !== undefined && { text: word, mood: moodOfOutcome, ...(title !== undefined && { title }) },
+    failedAttempts > 0 && outcome !== 'unknown' && { text: repeated('retried', failedAttempts), mood: 'warn' },
+    milliseconds >= slow && { text: 'slow', mood: 'warn', title: `It took longer than ${duration(slow)}` },
+    alike >= MOST_ALIKE && { text: `N+1 ×${alike}`, mood: 'warn', title: `One statement was sent ${alike} times` },
+    waited >= LONG_WAIT_MS && { text: `waited ${duration(waited)}`, mood: 'warn', title: 'It waited for a connection' },
+    statements > 0 && { text: `${statements} SQL`, mood: '' },
+  ];
+  return marks.filter((mark) => mark !== false);
+}
+
+const FINDINGS: Readonly<Record<string, string>> = {
+  'outside-statement': 'statement outside of the open transaction',
+  'second-connection': 'second connection in an open transaction',
+  'http-request': 'HTTP request in an open transaction',
+  gap: 'gap in an open transaction',
+  'repeated-statement': 'the same statement too often',
+  'error-committed': 'an error response that committed',
+  'error-rolled-back': 'a write that an error rolled back',
+};
+
+const STEPS: Partial<Record<Step['kind'], string>> = {
+  arrived: 'request arrives',
+  created: 'create',
+  failed: 'failed to create',
+  connection: 'connection',
+  'no connection': 'no connection',
+  begin: 'BEGIN',
+  call: 'call',
+  threw: 'handler failed',
+  commit: 'COMMIT',
+  rollback: 'ROLLBACK',
+  'commit unknown': 'COMMIT or not',
+  responded: 'response',
+  aborted: 'client disconnected',
+  disposed: 'dispose',
+};
+
+/** The name of a step in the waterfall; a finding of the transaction check in words. */
+export function stepName({ kind, found = '', line }: Step): string {
+  if (line) return `${line.source} ${line.level}`;
+  return STEPS[kind] ?? FINDINGS[found] ?? found;
+}

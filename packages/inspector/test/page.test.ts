@@ -1,0 +1,104 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { begin, earlier, formatAddress, parseAddress, requests, take, troubles } from '../page/data.js';
+import { editorLink } from '../page/parts.js';
+import { foldSteps, timeParts } from '../page/request.js';
+import { matches } from '../page/requests.js';
+import { listLine, marksOf, poolLine, transactionsLine } from '../page/words.js';
+import { details, hello, statement, summary, tick } from './support/requests.js';
+
+describe('the state of the page', () => {
+  beforeEach(() => begin(hello(0, { boot: 'one' })));
+
+  it('has what the server keeps: the newest without trouble, and the newest with trouble', () => {
+    for (let id = 1; id <= 5; id++) take(tick(id, [summary({ id, trouble: id % 2 === 1 })]));
+    take(
+      tick(
+        6,
+        [6, 7, 8].map((id) => summary({ id })),
+      ),
+    );
+    expect([...requests.value.keys()].toSorted((one, other) => one - other)).toEqual([3, 5, 6, 7, 8]);
+  });
+
+  it('begins again with each recording, and remembers what was wrong before', () => {
+    const wrong = [{ id: 'a', kind: 'slow' }] as never;
+    take({ ...tick(1, [summary()]), troubles: wrong });
+    begin(hello(0, { boot: 'two' }));
+    expect([requests.value.size, troubles.value, earlier.value]).toEqual([0, [], wrong]);
+  });
+});
+
+it('an address names a view, an item, a filter and a trouble', () => {
+  const address = { view: 'requests', item: 'b-1', q: 'a b', at: 'x' };
+  expect(parseAddress(formatAddress(address))).toEqual(address);
+  expect(parseAddress('#/nowhere')).toEqual({ view: 'now' });
+});
+
+it('the time of a request is divided without counting anything twice, calls included', () => {
+  const request = details({
+    milliseconds: 100,
+    steps: [
+      statement('SELECT 1', { at: 10, took: 30 }),
+      statement('SELECT 2', { at: 20, took: 30 }),
+      { kind: 'call', at: 40, took: 40, host: 'bank.example' },
+      statement('SELECT 3', { at: 95, took: 50 }),
+    ],
+  });
+  const parts = timeParts(request).filter(({ milliseconds }) => milliseconds > 0);
+  expect(parts.map(({ kind, milliseconds }) => [kind, milliseconds])).toEqual([
+    ['statements', 45],
+    ['calls', 30],
+    ['rest', 25],
+  ]);
+  expect(timeParts({ ...request, dropped: 1 })).toEqual([]);
+});
+
+it('equal statements, and equal calls, that follow one another are one row', () => {
+  const call = { kind: 'call', at: 0, host: 'a' } as const;
+  const steps = [
+    ...Array.from({ length: 6 }, () => statement('SELECT 1')),
+    call,
+    call,
+    call,
+    call,
+    call,
+    statement('SELECT 2'),
+  ];
+  expect(foldSteps(steps).map((fold) => fold.length)).toEqual([6, 5, 1]);
+  expect(foldSteps(steps.slice(4)).map((fold) => fold.length)).toEqual([1, 1, 5, 1]);
+});
+
+it('a filter finds requests with all its words, of route, status, marks and id', () => {
+  const request = summary({ id: 7, status: 409, outcome: 'rolled back', failedAttempts: 1, leaks: 1, requestId: 'Q1' });
+  for (const filter of ['', 'users 409', '"get /api/users/:id"', 'leak', '"rolled back"', 'b-7', 'q1'])
+    expect([filter, matches(request, filter, 'b-7')]).toEqual([filter, true]);
+  for (const filter of ['users 200', '"users get"', 'b-8']) expect(matches(request, filter, 'b-7')).toBe(false);
+});
+
+it('a rollback with a response of 4xx is no bad news', () => {
+  const moodOf = (status: number) =>
+    marksOf(summary({ status, outcome: 'rolled back' }), 1000).find(({ text }) => text === 'rolled back')?.mood;
+  expect([moodOf(409), moodOf(200), moodOf(500)]).toEqual(['', 'bad', 'bad']);
+});
+
+it('sentences do not contradict themselves', () => {
+  const pool = { open: 3, idle: 1, waiting: 2, max: 3, mostInUse: 3, mostWaiting: 4 };
+  expect(poolLine(pool)).toBe(
+    '2 in use of 3, 2 callers waiting; at most 3 in use and 4 waiting since the recording began.',
+  );
+  const outcomes = { open: 1, committed: 2, 'rolled back': 1, unknown: 1, refused: 1 };
+  expect(transactionsLine(outcomes)).toBe(
+    '1 open, 2 committed, 1 rolled back, 1 with an unknown outcome; 1 did not begin, without a connection',
+  );
+  const { now } = tick(1);
+  expect(listLine(5, 10, { ...now, arrived: 100, samplesPerSecond: 50 }, 300)).toBe(
+    '5 shown of 100; without trouble 50 a second are listed, and the newest 300 kept',
+  );
+});
+
+it('a line opens in an editor, once its folder is known', () => {
+  const setting = { editor: 'vscode', folder: '/home/me/my shop/' };
+  expect(editorLink('place (src/a#b.ts:1:2)', setting)).toBe('vscode://file/home/me/my%20shop/src/a%23b.ts:1:2');
+  expect(editorLink('src/a.ts:1:2', { ...setting, folder: '' })).toBeUndefined();
+  expect(editorLink('/a.ts:3', { editor: 'idea', folder: '' })).toBe('idea://open?file=/a.ts&line=3&column=1');
+});
