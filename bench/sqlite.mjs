@@ -10,7 +10,7 @@ import { fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { sqlitePoolOver } from '@ambit/transaction/extension';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import Libsql from 'libsql';
-import { DatabaseSync } from '../service/chaos/support/sqlite.mjs';
+import { DatabaseSync } from '../lab/kit/sqlite.mjs';
 import { table } from './shared/table.mjs';
 
 const { values: options } = parseArgs({

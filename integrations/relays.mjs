@@ -9,9 +9,9 @@
 //
 // A power failure is tried on a file system of its own, which needs root; it is left out otherwise, and in a short run.
 import { parseArgs } from 'node:util';
-import { canCutPower } from '../service/chaos/support/own-disk.mjs';
-import { ensureInstalled } from '../service/chaos/support/program.mjs';
-import { report, say, table } from '../service/chaos/support/report.mjs';
+import { canCutPower } from '../lab/kit/disk.mjs';
+import { ensureInstalled } from '../lab/kit/program.mjs';
+import { report, say, table } from '../lab/kit/report.mjs';
 import { play } from './relays/round.mjs';
 import { TARGETS } from './relays/targets.mjs';
 

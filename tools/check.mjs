@@ -55,30 +55,18 @@ const STEPS = {
   'all-pages':
     'tools/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
   stays: 'node tools/stays.mjs express sqlite',
-  instances: 'node tools/several-instances.mjs',
-  rollouts: 'node tools/rollouts.mjs',
   simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
-  'one-client': 'node lab/pieces.mjs && node lab/pipelining.mjs',
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
-  sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && node lab/sqlite-two-processes.mjs --seconds 20 && ${[24, 26].map((node) => `node lab/sqlite-two-processes.mjs --seconds 10 --node ${node} && node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
-  'nothing-lost': 'node service/chaos/nothing-lost.mjs --seconds 30',
-  failover: 'node service/failover/failover.mjs',
-  galera: 'node service/failover/galera.mjs --short',
-  'galera-all': 'node service/failover/galera.mjs && node service/failover/galera-costs.mjs --seconds 5',
-  patroni: 'node service/failover/failover.mjs patroni',
+  sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
+  // The short form of what has found most; with -all, all of them, for hours.
+  lab: `${SERVERS} && node lab/run.mjs --often`,
+  'lab-all': `${SERVERS} && node lab/run.mjs --all`,
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
-  events: `${SERVERS} && node service/chaos/events.mjs --seconds 24 --host fastify`,
   relays: `${BROKERS} && ${SERVERS} && node integrations/prepare.mjs && tools/newer-nats.sh && node tools/on-node.mjs 24 integrations/relays.mjs`,
-  // The delay makes sure that reads without the cookie miss writes, on a fast machine, too.
-  'read-your-writes': 'node service/chaos/read-your-writes.mjs --reads 2000 --lag 20',
-  concurrency: `${SERVERS} && node service/chaos/concurrency.mjs --seconds 10`,
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
   growth: `${SERVERS} && node bench/growth/check.mjs`,
-  shutdown: `${SERVERS} && node service/chaos/shutdown.mjs --rounds 1`,
-  'hostile-load': `${SERVERS} && node service/chaos/hostile-load.mjs --seconds 5`,
-  images: 'node tools/images.mjs',
   readme: 'node tools/first-commands.mjs',
   // The benchmarks have dependencies of their own.
   documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
@@ -112,8 +100,8 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model fuzz-mutants histories nothing-lost failover galera-all patroni tenants events relays read-your-writes concurrency shutdown hostile-load one-client ' +
-  'plans growth images rollouts all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
+  'simulation pipelines model fuzz-mutants histories lab-all tenants relays ' +
+  'plans growth all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */
@@ -129,7 +117,7 @@ const PAIRS = [
     'format lint unused packages quick-start layering words api openapi deploy workflows',
   ],
   ['stays beside fuzz runtimes', 'integrations prisma'],
-  ['site documented', 'instances galera'],
+  ['site documented', 'lab'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 
 const { values: flags, positionals } = parseArgs({

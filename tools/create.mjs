@@ -11,7 +11,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { openSchema } from '@ambit/host-contract';
 import { DATABASES, HOSTS, projectFiles, QUERY_BUILDERS } from 'create-ambit';
-import { freePort, start, stop } from '../service/chaos/support/program.mjs';
+import { freePort, start, stop } from '../lab/kit/program.mjs';
 import { fencesIn } from './docs/extract.mjs';
 import { openRegistry, packInto } from './packed.mjs';
 

@@ -3,6 +3,7 @@
 //   node tools/documented.mjs bench     those whose path begins so
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { PROGRAMS } from '../lab/programs.mjs';
 
 const ONE_TURN = '--processes 1 --rounds 1';
 
@@ -24,11 +25,6 @@ const SHORT = {
   'bench/tenants/many.mjs': '--tenants 24',
   'bench/tenants/moves.mjs': '--orders 10 --moves 1',
   'bench/tenants/orders.mjs': '--primaries 1 --tenants 2 --clients 2 --seconds 1 --rounds 1',
-  'service/chaos/startup.mjs': '--times 1 --host fastify --database sqlite',
-  'service/chaos/soak.mjs': '--requests 2000 --host fastify --database sqlite',
-  'service/chaos/losses.mjs': '--rounds 1 --seconds 1 --host fastify --database sqlite',
-  'service/chaos/point-in-time.mjs': '--seconds 1 --database sqlite',
-  'service/chaos/events-cost.mjs': '--rounds 1 --orders 20 --database postgres',
 };
 
 /** better-sqlite3 needs it. */
@@ -61,12 +57,16 @@ const NAMED = /\bnode (?:--[\w=-]+ )*(?:tools\/on-node\.mjs [\d.]+ )?((?:[\w.@-]
 
 const problems = new Set();
 const named = new Set();
-for (const document of documents.filter((path) => !/^docs\/decisions\/|\/template\//.test(path)))
-  for (const [, program = ''] of readFileSync(document, 'utf8').matchAll(NAMED)) {
+for (const document of documents.filter((path) => !/^docs\/decisions\/|\/template\//.test(path))) {
+  const text = readFileSync(document, 'utf8');
+  for (const [, name = ''] of text.matchAll(/\bnpm run lab -- (\w[\w-]*)/g))
+    if (!(name in PROGRAMS)) problems.add(`${document} names ${name}, which the laboratory does not have`);
+  for (const [, program = ''] of text.matchAll(NAMED)) {
     named.add(program);
     if (!(program in SHORT) && !(program in NOT_IN_CI) && !steps.includes(program) && !program.includes('node_modules'))
       problems.add(`${document} names ${program}, which no step of check.mjs runs: add it to tools/documented.mjs`);
   }
+}
 for (const program of [...Object.keys(SHORT), ...Object.keys(NOT_IN_CI)])
   if (!named.has(program)) problems.add(`No document names ${program}: take it out of tools/documented.mjs`);
 

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../service/chaos/support/program.mjs';
+import { freePort } from '../lab/kit/program.mjs';
 import { fencesIn } from './docs/extract.mjs';
 import { copyInto } from './fresh-clone.mjs';
 

@@ -1,4 +1,4 @@
-// Checks what deploy/ says, and prints what is wrong with it. That its settings work is shown by several-instances.mjs.
+// Checks what deploy/ says, and prints what is wrong with it. That its settings work is shown by `npm run lab -- instances`.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DCLinter } from 'dclint';

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { freePort, until } from '../service/chaos/support/program.mjs';
+import { freePort, until } from '../lab/kit/program.mjs';
 import { examplesIn, fencesIn } from './docs/extract.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { freePort, start, stop } from '../service/chaos/support/program.mjs';
+import { freePort, start, stop } from '../lab/kit/program.mjs';
 import { installed } from './binaries.mjs';
 
 /** Where Node loads libsql's client from; no manifest of ours depends on it. */

@@ -7,8 +7,8 @@ import { once } from 'node:events';
 import { Session } from 'node:inspector/promises';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { createDatabase } from '../service/chaos/support/database.mjs';
-import { isListening } from '../service/chaos/support/program.mjs';
+import { createDatabase } from '../lab/kit/databases.mjs';
+import { isListening } from '../lab/kit/program.mjs';
 
 const ROOT = new URL('..', import.meta.url).href;
 /** The container compiles its functions for keys that are resolved often. */
@@ -51,7 +51,7 @@ async function print() {
 
 /**
  * @param {string} host
- * @param {import('../service/chaos/support/database.mjs').Database} database
+ * @param {import('../lab/kit/databases.mjs').Database} database
  * @param {boolean | undefined} withSequence
  */
 async function measure(host, database, withSequence) {

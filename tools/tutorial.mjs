@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, until } from '../service/chaos/support/program.mjs';
+import { freePort, until } from '../lab/kit/program.mjs';
 import { fencesIn } from './docs/extract.mjs';
 
 const PAGE = 'docs/tutorial.md';

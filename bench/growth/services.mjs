@@ -10,7 +10,7 @@ import { createServer } from 'node:http';
 import { createOutbox } from '../../packages/outbox/dist/index.js';
 import { readConfig, startService } from '../../service/dist/index.js';
 
-await import('../../service/chaos/support/synchronous-normal.mjs');
+await import('../../lab/chaos/synchronous-normal.mjs');
 
 const [host, environments] = process.argv.slice(2);
 const YEAR_MS = 31_536_000_000;

@@ -1,7 +1,7 @@
 /** The drivers as one uses them who needs no packages of ours, with the statements of the service. */
 import { join } from 'node:path';
 import { Pool } from 'pg';
-import { DatabaseSync } from '../../service/chaos/support/sqlite.mjs';
+import { DatabaseSync } from '../../lab/kit/sqlite.mjs';
 
 export const openDatabase = () =>
   process.env.DATABASE_URL

@@ -1,6 +1,6 @@
 // @ts-check
 import { setTimeout as pause } from 'node:timers/promises';
-import { between, oneOf } from '../../service/chaos/support/random.mjs';
+import { between, oneOf } from '../../lab/kit/random.mjs';
 
 const CUT_FOR_MS = 500;
 const CUT = 0.1;
@@ -12,7 +12,7 @@ const DEAD = 0.3;
  * @property {import('./targets.mjs').Broker} broker
  * @property {import('@ambit/host-contract').FaultyProxy} line between the relays and the broker
  * @property {import('./relays.mjs').Relays} relays
- * @property {import('../../service/chaos/support/own-disk.mjs').OwnDisk | undefined} disk of the broker
+ * @property {import('../../lab/kit/disk.mjs').OwnDisk | undefined} disk of the broker
  * @property {number} claimMs
  */
 

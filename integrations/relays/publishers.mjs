@@ -2,8 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createOutbox } from '@ambit/outbox';
 import { isRetryable } from '@ambit/transaction';
-import { createDatabase } from '../../service/chaos/support/database.mjs';
-import { between, oneOf } from '../../service/chaos/support/random.mjs';
+import { createDatabase } from '../../lab/kit/databases.mjs';
+import { between, oneOf } from '../../lab/kit/random.mjs';
 import { openPool } from './pool.mjs';
 
 /** @type {readonly [string, ...string[]]} */

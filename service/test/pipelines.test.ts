@@ -9,7 +9,7 @@ const CONNECTIONS = 10;
 const AT_ONCE = 300;
 /** The orders of each client, which comes back until it has them; `PIPELINED_ORDERS=4000` for a longer flood. */
 const ORDERS = Number(process.env['PIPELINED_ORDERS'] ?? 100);
-/** Only a flood that is carried out as a whole takes so long; `node lab/pipelining.mjs` measures. */
+/** Only a flood that is carried out as a whole takes so long; `npm run lab -- pipelining` measures. */
 const MOST_MS = 8000;
 const SHUTDOWN_MS = 2000;
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { freePort } from '../../../service/chaos/support/program.mjs';
+import { freePort } from '../../../lab/kit/program.mjs';
 import { startProgram } from './program.mjs';
 
 const SETTINGS = {

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { postgresBinaries, postgresUser } from '../../../service/chaos/support/postgres-programs.mjs';
-import { freePort } from '../../../service/chaos/support/program.mjs';
+import { postgresBinaries, postgresUser } from '../../../lab/kit/postgres.mjs';
+import { freePort } from '../../../lab/kit/program.mjs';
 import { startProgram } from './program.mjs';
 
 const SETTINGS = {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DBOSClient } from '@dbos-inc/dbos-sdk';
 import { Client } from 'pg';
-import { postgresBinaries, postgresUser } from '../../../service/chaos/support/postgres-programs.mjs';
+import { postgresBinaries, postgresUser } from '../../../lab/kit/postgres.mjs';
 import { openDbosPool, toDbos } from '../../test/outbox/dbos.ts';
 import { APPLICATION, QUEUE, WORKFLOW } from '../../dbos/names.mjs';
 import { OwnServer } from '../own-server.mjs';

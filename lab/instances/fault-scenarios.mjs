@@ -1,0 +1,90 @@
+import { ask, expectEqual, expectStatus } from './client.mjs';
+import { Load } from './load.mjs';
+import { until } from '../kit/program.mjs';
+
+/** @type {Record<string, import('./scenarios.mjs').Scenario>} */
+export const DIRECT_SCENARIOS = {
+  'an instance that restarts under load loses nothing': async ({ instances: [instance], urls, query }) => {
+    const load = new Load(urls, 'stopped');
+    await load.until(100);
+    expectEqual('the exit code', await instance?.stop('SIGTERM'), 0);
+    await load.until(200);
+    await instance?.start();
+    await load.until(400);
+    return stored(await load.end(query));
+  },
+};
+
+/** @type {Record<string, import('./scenarios.mjs').Scenario>} */
+export const FAULT_SCENARIOS = {
+  'an instance that is killed and restarted under load loses nothing': async ({
+    instances: [, instance],
+    urls,
+    query,
+  }) => {
+    const load = new Load(urls, 'killed');
+    await load.until(100);
+    await instance?.stop('SIGKILL');
+    await load.until(200);
+    await instance?.start();
+    await load.until(400);
+    return stored(await load.end(query));
+  },
+};
+
+/** @type {Record<string, import('./scenarios.mjs').Scenario>} */
+export const BALANCED_SCENARIOS = {
+  'clients of the load balancer notice no restart': async ({ instances, balancer, query }) => {
+    const load = new Load([balancer?.url ?? ''], 'rolling');
+    for (const [index, instance] of instances.entries()) {
+      await load.until(100 * (index + 1));
+      await balancer?.seesBothReady();
+      expectEqual('the exit code', await instance.stop('SIGTERM'), 0);
+      await instance.start();
+    }
+    await load.until(300);
+    const ledger = await load.end(query);
+    expectEqual('the failures that clients saw', load.counts.keyed.failed, []);
+    return `${stored(ledger)}, and none sent twice`;
+  },
+
+  'the addresses for operators are not reachable through the load balancer': async ({ urls, balancer }) => {
+    for (const url of urls) expectStatus(await ask(`${url}/metrics`), 200);
+    expectStatus(await ask(`${balancer?.url}/metrics`), 404);
+    return '/metrics is 200 inside, 404 outside';
+  },
+
+  'with no instance running the load balancer responds as the API does, within 2 s': async ({
+    instances,
+    balancer,
+  }) => {
+    await Promise.all(instances.map((instance) => instance.stop('SIGKILL')));
+    const url = `${balancer?.url}/api/orders`;
+    const start = performance.now();
+    // A request that meets a dying instance twice has no response: HAProxy closes the connection, for the client to send it again.
+    await until('HAProxy to notice', () =>
+      ask(url).then(
+        ({ status }) => status === 503,
+        () => false,
+      ),
+    );
+    const body = { items: [{ productId: 'nobody', quantity: 1 }] };
+    const responses = await Promise.all([ask(url), ask(url, { body }), ask(url, { body, key: 'nobody' })]);
+    const ms = Math.round(performance.now() - start);
+    for (const response of responses) {
+      expectStatus(response, 503);
+      expectEqual('retry-after', response.headers.get('retry-after'), '1');
+      expectEqual('content-type', response.headers.get('content-type'), 'application/json');
+      expectEqual('body', JSON.parse(response.text), { error: 'Service Unavailable: try again in a moment' });
+    }
+    if (ms > 2000) throw new Error(`it took ${ms} ms`);
+    await Promise.all(instances.map((instance) => instance.start()));
+    await balancer?.seesBothReady();
+    return `503 with Retry-After after ${ms} ms`;
+  },
+};
+
+/** @param {Awaited<ReturnType<Load['end']>>} ledger */
+function stored({ acknowledged }) {
+  return `${acknowledged} orders acknowledged and stored`;
+}

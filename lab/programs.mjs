@@ -1,0 +1,85 @@
+/**
+ * @typedef {object} Program
+ * @property {string} file
+ * @property {string} what
+ * @property {readonly string[]} short its options for the shortest run that says something
+ * @property {boolean} [often] CI runs its short form, because it has found most
+ */
+
+/** @type {Readonly<Record<string, Program>>} */
+export const PROGRAMS = {
+  kills: {
+    file: 'chaos/kills.mjs',
+    what: 'everything is killed under load, connections are cut at COMMIT: nothing acknowledged is lost',
+    short: ['--seconds', '42', '--kills', '2'],
+    often: true,
+  },
+  galera: {
+    file: 'failover/galera.mjs',
+    what: 'three nodes of MariaDB Galera are killed and cut off from each other',
+    short: ['--short'],
+    often: true,
+  },
+  pieces: {
+    file: 'floods/pieces.mjs',
+    what: 'bodies and heads that come in pieces of one byte: no server dies',
+    short: ['--heaps', '128', '--clients', '1'],
+    often: true,
+  },
+  'sqlite-two-processes': {
+    file: 'floods/sqlite-two-processes.mjs',
+    what: 'several processes use one SQLite file on a busy machine',
+    short: ['--seconds', '10', '--node', '20,24,26'],
+    often: true,
+  },
+  events: {
+    file: 'chaos/events.mjs',
+    what: 'services are killed while they publish: every committed event arrives, in order',
+    short: ['--seconds', '24', '--host', 'fastify'],
+  },
+  losses: {
+    file: 'chaos/losses.mjs',
+    what: 'what each setting of the database loses in kills, power failures, lost disks and mistakes',
+    short: ['--rounds', '1', '--seconds', '1', '--host', 'fastify', '--database', 'sqlite'],
+  },
+  'read-your-writes': {
+    file: 'chaos/read-your-writes.mjs',
+    what: 'a session reads what it wrote, although the standby is behind',
+    short: ['--reads', '2000'],
+  },
+  shutdown: {
+    file: 'chaos/shutdown.mjs',
+    what: 'SIGTERM under load: accepted requests get their response, and the process exits in time',
+    short: ['--rounds', '1', '--host', 'fastify', '--database', 'sqlite'],
+  },
+  'hostile-load': {
+    file: 'chaos/hostile-load.mjs',
+    what: 'attacks on a service with a small heap, beside clients that mean well',
+    short: ['--seconds', '2', '--host', 'fastify', '--database', 'sqlite'],
+  },
+  pipelining: {
+    file: 'floods/pipelining.mjs',
+    what: 'floods of connections that pipeline and come back',
+    short: ['--seconds', '2'],
+  },
+  instances: {
+    file: 'instances/instances.mjs',
+    what: 'two instances on one database, also behind HAProxy and PgBouncer as in deploy/',
+    short: [],
+  },
+  rollouts: {
+    file: 'instances/rollouts.mjs',
+    what: 'rolling restarts as Kubernetes does them: no request fails that may be repeated',
+    short: ['--database', 'postgres', '--host', 'fastify'],
+  },
+  images: {
+    file: 'images/images.mjs',
+    what: 'the images of deploy/ are built, run, and keep their promises',
+    short: ['--host', 'fastify'],
+  },
+  failover: {
+    file: 'failover/failover.mjs',
+    what: 'the primary of PostgreSQL goes away, behind HAProxy, PgBouncer or Patroni',
+    short: ['--only', 'kill -9 of'],
+  },
+};
