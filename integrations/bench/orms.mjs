@@ -7,8 +7,6 @@ import { drizzleOn } from '@ambit/orm/drizzle';
 import { knexOn } from '@ambit/orm/knex';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { pgClientOn } from '@ambit/orm/pg';
-import { postgresJsOn } from '@ambit/orm/postgres-js';
-import { slonikOn } from '@ambit/orm/slonik';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
@@ -16,8 +14,6 @@ import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import knex from 'knex';
 import { Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
-import postgres from 'postgres';
-import { createPool, sql as slonikSql } from 'slonik';
 
 const connectionString = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
 const ROUNDS = 15;
@@ -40,8 +36,6 @@ const own = {
   kysely: new Kysely({ dialect: new PostgresDialect({ pool: new Pool({ connectionString, max: 1 }) }) }),
   pool: new Pool({ connectionString, max: 1 }),
   knex: knex({ client: 'pg', connection: connectionString, pool: { min: 1, max: 1 } }),
-  sql: postgres(connectionString, { max: 1 }),
-  slonik: await createPool(connectionString, { maxPoolSize: 1 }),
 };
 const ownDrizzle = drizzle(own.pool);
 
@@ -73,8 +67,6 @@ const selectWithKysely = (db) => () => db.selectFrom('ambit_bench_orms').selectA
 const selectWithDrizzle = (db) => () => db.select().from(rows).where(eq(rows.id, 1));
 const selectWithKnex = (db) => () => db('ambit_bench_orms').select().where('id', 1);
 const selectWithPg = (client) => () => client.query('SELECT * FROM ambit_bench_orms WHERE id = $1', [1]);
-const selectWithSql = (sql) => () => sql`SELECT * FROM ambit_bench_orms WHERE id = ${1}`;
-const selectWithSlonik = (slonik) => () => slonik.one(slonikSql.unsafe`SELECT * FROM ambit_bench_orms WHERE id = ${1}`);
 const inTransaction = (work) => () => runInTransaction(app, (scope) => work(scope.resolve('IConnection')));
 
 const pool = app.resolve('IDatabasePool');
@@ -88,8 +80,6 @@ try {
       cpuPerCall(() => drizzleOn(connection, { schema }), CREATED),
     ),
     knexOn: inTransaction((connection) => cpuPerCall(() => knexOn(connection), CREATED)),
-    postgresJsOn: inTransaction((connection) => cpuPerCall(() => postgresJsOn(connection, own.sql), CREATED)),
-    slonikOn: inTransaction((connection) => cpuPerCall(() => slonikOn(connection), CREATED)),
     pgClientOn: inTransaction((connection) => cpuPerCall(() => pgClientOn(connection), CREATED)),
   });
   await compare('A SELECT of one row in a transaction', {
@@ -105,12 +95,6 @@ try {
     'Drizzle on its own driver': () => ownDrizzle.transaction((tx) => cpuPerCall(selectWithDrizzle(tx), SELECTED)),
     'Knex, knexOn()': inTransaction((connection) => cpuPerCall(selectWithKnex(knexOn(connection)), SELECTED)),
     'Knex on its own driver': () => own.knex.transaction((trx) => cpuPerCall(selectWithKnex(trx), SELECTED)),
-    'postgres.js, postgresJsOn()': inTransaction((connection) =>
-      cpuPerCall(selectWithSql(postgresJsOn(connection, own.sql)), SELECTED),
-    ),
-    'postgres.js on its own driver': () => own.sql.begin((sql) => cpuPerCall(selectWithSql(sql), SELECTED)),
-    'slonik, slonikOn()': inTransaction((connection) => cpuPerCall(selectWithSlonik(slonikOn(connection)), SELECTED)),
-    'slonik on its own driver': () => own.slonik.transaction((trx) => cpuPerCall(selectWithSlonik(trx), SELECTED)),
     'pg, pgClientOn()': inTransaction((connection) => cpuPerCall(selectWithPg(pgClientOn(connection)), SELECTED)),
     'pg on its own driver': async () => {
       const client = await own.pool.connect();
@@ -123,12 +107,5 @@ try {
   });
 } finally {
   await pool.query('DROP TABLE ambit_bench_orms');
-  await Promise.all([
-    app.dispose(),
-    own.kysely.destroy(),
-    own.pool.end(),
-    own.knex.destroy(),
-    own.sql.end(),
-    own.slonik.end(),
-  ]);
+  await Promise.all([app.dispose(), own.kysely.destroy(), own.pool.end(), own.knex.destroy()]);
 }

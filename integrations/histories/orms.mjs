@@ -6,8 +6,6 @@ import { knexOn } from '@ambit/orm/knex';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { pgClientOn } from '@ambit/orm/pg';
-import { postgresJsOn } from '@ambit/orm/postgres-js';
-import { slonikOn } from '@ambit/orm/slonik';
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { defineEntity, LockMode, p } from '@mikro-orm/core';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
@@ -16,8 +14,6 @@ import { between, eq, sql as drizzleSql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { integer as sqliteInteger, sqliteTable, text as sqliteText } from 'drizzle-orm/sqlite-core';
 import { sql as kyselySql } from 'kysely';
-import postgres from 'postgres';
-import { sql as slonikSql } from 'slonik';
 import { Between, DataSource, EntitySchema } from 'typeorm';
 
 /**
@@ -174,33 +170,6 @@ function mikroOrmSession(em, isNested = false) {
   };
 }
 
-/** @param {import('postgres').Sql} sql @returns {Session} */
-function postgresJsSession(sql) {
-  return {
-    append: async (key, added) => sql`UPDATE lists SET items = items || ${added} WHERE k = ${key}`,
-    read: async (key) => (await sql`SELECT items FROM lists WHERE k = ${key}`)[0]?.['items'],
-    insert: async (k, element) => sql`INSERT INTO members ${sql({ element, k })}`,
-    select: async (first, last) =>
-      elementsOf(await sql`SELECT element FROM members WHERE k BETWEEN ${first} AND ${last}`),
-    nested: async (work) => {
-      await sql.begin((inner) => work(postgresJsSession(/** @type {any} */ (inner))));
-    },
-  };
-}
-
-/** @param {import('slonik').CommonQueryMethods} slonik @returns {Session} */
-function slonikSession(slonik) {
-  const { unsafe } = slonikSql;
-  return {
-    append: (key, added) => slonik.query(unsafe`UPDATE lists SET items = items || ${added} WHERE k = ${key}`),
-    read: async (key) => String(await slonik.oneFirst(unsafe`SELECT items FROM lists WHERE k = ${key}`)),
-    insert: (k, element) => slonik.query(unsafe`INSERT INTO members (element, k) VALUES (${element}, ${k})`),
-    select: async (first, last) =>
-      elementsOf(await slonik.any(unsafe`SELECT element FROM members WHERE k BETWEEN ${first} AND ${last}`)),
-    nested: (work) => slonik.transaction((inner) => work(slonikSession(inner))),
-  };
-}
-
 /** Its nested transaction is begun by a statement, and further levels are savepoints. @param {import('pg').PoolClient} client @returns {Session} */
 function pgClientSession(client, depth = 0) {
   const [begin, keep, undo] =
@@ -254,12 +223,6 @@ const ORMS = {
       close: () => dataSource.destroy(),
     };
   },
-  'postgres.js': () => {
-    // It connects nowhere: the port has no server.
-    const application = postgres({ host: '127.0.0.1', port: 1 });
-    return { session: (scope) => postgresJsSession(postgresJsOn(scope.resolve('IConnection'), application)) };
-  },
-  slonik: () => ({ session: (scope) => slonikSession(slonikOn(scope.resolve('IConnection'))) }),
   'node-postgres': () => ({ session: (scope) => pgClientSession(pgClientOn(scope.resolve('IConnection'))) }),
   // Its packages are large, and installed apart, so the compiler must not look for them.
   Prisma: async (pool, _database, address) => {

@@ -134,8 +134,6 @@ const ORMS = [
   { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'PostgreSQL' },
   { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'SQLite' },
   { name: 'Prisma', from: '@ambit/orm/prisma', database: 'PostgreSQL' },
-  { name: 'postgres.js', from: '@ambit/orm/postgres-js', database: 'PostgreSQL' },
-  { name: 'slonik', from: '@ambit/orm/slonik', database: 'PostgreSQL' },
   { name: 'node-postgres', from: '@ambit/orm/pg', database: 'PostgreSQL' },
 ];
 const POOL_OF_ORMS = /** @type {const} */ ({ PostgreSQL: 'createPostgresPool', SQLite: 'createSqlitePool' });

@@ -24,9 +24,8 @@ export const LIBRARIES = {
   '@mikro-orm/postgresql': { packages: ORM, program: 'mikro-orm', beside: ['@mikro-orm/core@$', 'pg@8'] },
   mysql2: { packages: DRIVERS },
   pg: { packages: [...DRIVERS, '@ambit/orm'] },
-  postgres: { packages: [...DRIVERS, '@ambit/orm'] },
+  postgres: { packages: DRIVERS },
   '@prisma/adapter-pg': { packages: ORM },
-  slonik: { packages: ORM, beside: ['pg@8'] },
   typeorm: { packages: ORM, beside: ['pg@8'] },
 };
 
@@ -61,7 +60,6 @@ export const PROJECTS = [
       { library: 'kysely', version: '0.29' },
       { library: '@mikro-orm/postgresql', version: '7', beside: ['@mikro-orm/sql@7'] },
       { library: '@prisma/adapter-pg', version: '7', notRun: `${PRISMA}; \`npm run check -- prisma\` runs it` },
-      { library: 'slonik', version: '49', beside: ['zod@4'] },
     ],
   },
   {
@@ -93,7 +91,6 @@ export const PROJECTS = [
       { library: 'pg', version: '8.11.0' },
       { library: 'postgres', version: '3.4.0' },
       { library: '@prisma/adapter-pg', version: '6', notRun: PRISMA },
-      { library: 'slonik', version: '47', beside: ['zod@3'] },
       { library: 'typeorm', version: '0.3' },
     ],
   },
@@ -106,11 +103,9 @@ export const PROJECTS = [
       { library: 'knex', version: '1' },
       { library: '@mikro-orm/postgresql', version: '5', says: MIKRO, beside: ['kysely@0.28'] },
       { library: '@prisma/adapter-pg', version: '5', notRun: PRISMA },
-      { library: 'slonik', version: '46', beside: ['zod@3'] },
       { library: 'typeorm', version: '0.2' },
     ],
   },
-  { node: '24', lines: [{ library: 'slonik', version: '48', beside: ['zod@4'] }] },
   {
     lines: [{ library: 'drizzle-orm', version: '1.0.0-rc.5-ab785fc', says: 'Install drizzle-orm 0.43, 0.44 or 0.45' }],
   },

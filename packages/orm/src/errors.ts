@@ -26,56 +26,40 @@ export function withOutcomeOf(ours: unknown, wrapper: unknown): unknown {
   return Object.assign(wrapper as object, outcomeOf(ours));
 }
 
-/** What PostgreSQL says of a statement that it refused, by the names of `pg`, and the names of postgres.js. */
-const FIELDS = {
-  message: 'message',
-  severity: 'severity',
-  code: 'code',
-  detail: 'detail',
-  hint: 'hint',
-  position: 'position',
-  internalPosition: 'internal_position',
-  internalQuery: 'internal_query',
-  where: 'where',
-  schema: 'schema_name',
-  table: 'table_name',
-  column: 'column_name',
-  dataType: 'data type_name',
-  constraint: 'constraint_name',
-  file: 'file',
-  line: 'line',
-  routine: 'routine',
-} as const;
+/** What PostgreSQL says of a statement that it refused: the name in `pg`, and in postgres.js where that has another. */
+const FIELDS: readonly (readonly [pg: string, postgresJs?: string])[] = [
+  ['message'],
+  ['severity'],
+  ['code'],
+  ['detail'],
+  ['hint'],
+  ['position'],
+  ['internalPosition', 'internal_position'],
+  ['internalQuery', 'internal_query'],
+  ['where'],
+  ['schema', 'schema_name'],
+  ['table', 'table_name'],
+  ['column', 'column_name'],
+  ['dataType', 'data type_name'],
+  ['constraint', 'constraint_name'],
+  ['file'],
+  ['line'],
+  ['routine'],
+];
 
-type FieldNames = typeof FIELDS;
-
-/** For clients that make an error of their library from what the database said. The outcome and the cause are part of the fields. */
-export interface Refusal {
-  readonly pg: Readonly<Partial<Record<keyof FieldNames, string>>>;
-  readonly postgresJs: Readonly<Partial<Record<FieldNames[keyof FieldNames], string>>>;
-  readonly outcome: Partial<Outcome> & { readonly cause: unknown };
-}
-
-/** What the database said, whichever driver reported it; undefined for an error of another kind. */
-export function refusalOf(error: unknown): Refusal | undefined {
+/**
+ * What the database said, by the names of `pg`, whichever driver reported it, with the outcome and the cause; undefined for an error of
+ * another kind.
+ */
+export function refusalOf(error: unknown): { readonly message?: string; readonly cause: unknown } | undefined {
   if (!isRefused(error)) return undefined;
   const said = Object(error.cause) as Readonly<Record<string, string | undefined>>;
-  const values = Object.entries(FIELDS).map(
-    ([pg, postgresJs]) => [pg, postgresJs, said[pg] ?? said[postgresJs]] as const,
-  );
-  const known = values.filter(([, , value]) => value !== undefined);
+  const known = FIELDS.map(([pg, postgresJs = pg]) => [pg, said[pg] ?? said[postgresJs]] as const);
   return {
-    pg: Object.fromEntries(known.map(([pg, , value]) => [pg, value])),
-    postgresJs: Object.fromEntries(known.map(([, postgresJs, value]) => [postgresJs, value])),
-    outcome: { ...outcomeOf(error), cause: error },
+    ...Object.fromEntries(known.filter(([, value]) => value !== undefined)),
+    ...outcomeOf(error),
+    cause: error,
   };
-}
-
-/** An error with the place of the application where its query was written: libraries lose it on the way. */
-export function withStackOf(written: { readonly stack: string }, error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const value = `${error.name}: ${error.message}\n${written.stack.replace(/^.*\n/, '')}`;
-  return Object.defineProperty(error, 'stack', { value, configurable: true, writable: true });
 }
 
 function isRefused(error: unknown): error is TransactionError {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
   type ExecuteOptions,
-  type ExecuteResult,
   type IConnection,
   type IDatabasePool,
   type MayExecute,
@@ -84,32 +83,18 @@ export async function* rowsInChunks<R extends object = Row>(
   size: number,
   options?: ExecuteOptions,
 ): AsyncGenerator<R[], void, undefined> {
-  for await (const { rows } of resultsInChunks<R>(connection, sql, params, size, options)) {
-    if (rows.length > 0) yield rows;
-  }
-}
-
-/** As `rowsInChunks()`, with the columns of the rows; the last chunk may have none. */
-export async function* resultsInChunks<R extends object = Row>(
-  connection: IConnection,
-  sql: string,
-  params: readonly unknown[],
-  size: number,
-  options?: ExecuteOptions,
-): AsyncGenerator<ExecuteResult<R>, void, undefined> {
   if (mayWriteInWith(sql)) {
-    const result = await connection.execute<R>(sql, params, options);
-    const { rows } = result;
-    for (let start = 0; start < rows.length; start += size) yield { ...result, rows: rows.slice(start, start + size) };
+    const { rows } = await connection.execute<R>(sql, params, options);
+    for (let start = 0; start < rows.length; start += size) yield rows.slice(start, start + size);
     return;
   }
   const cursor = `ambit_${randomUUID().replaceAll('-', '')}`;
   await connection.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${sql}`, params);
   try {
     for (;;) {
-      const result = await connection.execute<R>(`FETCH ${size} FROM ${cursor}`, [], options);
-      yield result;
-      if (result.rows.length < size) return;
+      const { rows } = await connection.execute<R>(`FETCH ${size} FROM ${cursor}`, [], options);
+      if (rows.length > 0) yield rows;
+      if (rows.length < size) return;
     }
   } finally {
     // It is refused after a failed statement, and the rollback that must follow closes the cursor.

@@ -2,14 +2,10 @@ import { drizzleOn } from '@ambit/orm/drizzle';
 import { drizzleOn as drizzleOnSqlite } from '@ambit/orm/drizzle/sqlite';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { pgClientOn } from '@ambit/orm/pg';
-import { postgresJsOn } from '@ambit/orm/postgres-js';
-import { slonikOn } from '@ambit/orm/slonik';
 import type { ExecuteResult, IConnection, IDatabasePool, IPooledConnection } from '@ambit/transaction';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { integer as sqliteInteger, sqliteTable } from 'drizzle-orm/sqlite-core';
 import type { PoolClient } from 'pg';
-import postgres from 'postgres';
-import type { QuerySqlToken } from 'slonik';
 
 interface Shop {
   stock: { product: string; level: number };
@@ -42,29 +38,6 @@ exactly<{ level: number }[]>()(await drizzleOn(connection).select().from(stock))
 
 const sqliteStock = sqliteTable('stock', { level: sqliteInteger().notNull() });
 exactly<ExecuteResult>()(await drizzleOnSqlite(connection).insert(sqliteStock).values({ level: 1 }).run())(true);
-
-const application = postgres({ types: { bigint: postgres.BigInt } });
-const sql = postgresJsOn(connection, application);
-exactly<postgres.Sql<{ bigint: bigint }>>()(sql)(true);
-const [row] = await sql<[{ level: number }]>`SELECT level FROM stock WHERE level > ${1n}`;
-exactly<{ level: number }>()(row)(true);
-// error: is not assignable to parameter of type 'IConnection | IDatabasePool'
-postgresJsOn(pooled, application);
-// error: 'PostgresJsLike'
-postgresJsOn(connection, pool);
-
-interface Level {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => { readonly value: { level: number } };
-    readonly types?: { readonly input: unknown; readonly output: { level: number } };
-  };
-}
-declare const query: QuerySqlToken<Level>;
-exactly<{ level: number }>()(await slonikOn(pool).one(query))(true);
-// error: 'maxPoolSize' does not exist in type
-slonikOn(connection, { maxPoolSize: 1 });
 
 const client: PoolClient = pgClientOn(connection);
 exactly<{ level: number }[]>()((await client.query<{ level: number }>('SELECT level FROM stock')).rows)(true);

@@ -14,7 +14,7 @@ const DEFERRABLE = /\b(?:not\s+)?deferrable\b/i;
  *
  * @param sql - a BEGIN, or the part of it that follows BEGIN
  */
-export function beginOptionsIn(sql: string): object {
+function beginOptionsIn(sql: string): object {
   const isolation = ISOLATION.exec(sql)?.[1]?.toLowerCase().replaceAll(/\s+/g, ' ');
   const access = ACCESS.exec(sql)?.[1]?.toLowerCase();
   const [deferrable] = DEFERRABLE.exec(sql) ?? [];
