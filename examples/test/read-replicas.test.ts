@@ -34,7 +34,7 @@ const hosts: [string, (pool: ReplicatedPool) => Promise<Instance>][] = [
   ],
 ];
 
-describe.skipIf(!canStartServers)('read-replicas', { timeout: 60_000 }, () => {
+describe.skipIf(!canStartServers)('read-replicas', () => {
   let primary: Server;
   let standby: Server;
   let onPrimary: Client;

@@ -42,7 +42,7 @@ const STEPS: readonly Step[] = [
   'clean up',
 ];
 
-describe.skipIf(!canStartServers)('tenants on two primaries', { timeout: 60_000 }, () => {
+describe.skipIf(!canStartServers)('tenants on two primaries', () => {
   let primaries: Primaries;
   let instances: Instance[];
   let created = 0;

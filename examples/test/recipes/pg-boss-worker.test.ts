@@ -42,7 +42,7 @@ describe.skipIf(!hasPostgres)('pg-boss-worker', () => {
   };
   /** Resolves when the worker has done, or failed, a job: there is no event of that. */
   const settled = async (id: string | null): Promise<void> => {
-    await expect.poll(() => jobState(id), { timeout: 10_000, interval: 20 }).toMatch(/completed|failed|retry/);
+    await expect.poll(() => jobState(id), { interval: 20 }).toMatch(/completed|failed|retry/);
   };
 
   it('stores the payment and the completion of its job in one transaction', async () => {
@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres)('pg-boss-worker', () => {
   it('stores nothing of a job that fails, and the queue delivers it again', async () => {
     payments.bank.failOnce();
     const id = await boss.send(QUEUE, coffee, { ...RETRIES, retryDelay: 0, retryBackoff: false });
-    await expect.poll(payments.stored, { timeout: 10_000, interval: 20 }).toEqual([coffee]);
+    await expect.poll(payments.stored, { interval: 20 }).toEqual([coffee]);
     await settled(id);
     expect(payments.bank.charged).toEqual(['coffee']);
     payments.expectNoOpenScopes();
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgres)('pg-boss-worker', () => {
       });
     await expect(send(true)).rejects.toThrow('never mind');
     await send(false);
-    await expect.poll(payments.stored, { timeout: 10_000, interval: 20 }).toEqual([{ id: 'sent', amount: 1 }]);
+    await expect.poll(payments.stored, { interval: 20 }).toEqual([{ id: 'sent', amount: 1 }]);
     expect(payments.bank.charged).toEqual(['sent']);
   });
 

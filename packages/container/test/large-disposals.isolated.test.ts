@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { DisposeError, Registration, singleton, type Container } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
 import { turn } from './support/disposers.js';
@@ -19,8 +19,6 @@ function counting(dispose: () => unknown = () => undefined) {
 const fail = () => {
   throw new Error('cannot be disposed');
 };
-
-vi.setConfig({ testTimeout: 600_000 });
 
 /** So many scopes within one another, below the application, each with an instance of its own. */
 function nested(app: Container, depth: number): void {

@@ -1,5 +1,5 @@
 /** How long a test waits for something that should happen at once. Only a failing test waits that long. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 /** Lets tests wait for what they count, instead of sleeping. */
 export class Happenings {

@@ -21,7 +21,7 @@ describe.each(['Express', 'Fastify', 'node:http'])('a process that serves with %
   let port: number;
 
   const hears = (event: Message['event']): Promise<void> =>
-    happenings.until(() => messages.some((message) => message.event === event), `the process says ${event}`, 50_000);
+    happenings.until(() => messages.some((message) => message.event === event), `the process says ${event}`);
 
   const stored = async (): Promise<unknown[]> => {
     await using pool = createSqlitePool({ path: join(folder, 'test.db') });

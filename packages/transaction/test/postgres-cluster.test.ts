@@ -7,7 +7,7 @@ import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/in
 import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
 import { requestScope } from './support/requests.js';
 
-describe.skipIf(!canStartServers)('with servers of our own', { timeout: 60_000 }, () => {
+describe.skipIf(!canStartServers)('with servers of our own', () => {
   const pools: IDatabasePool[] = [];
   const poolOf = (options: PostgresPoolOptions): IDatabasePool => {
     const pool = createPostgresPool({ max: 2, closeTimeoutMs: 100, ...options });

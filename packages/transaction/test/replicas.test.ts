@@ -10,7 +10,7 @@ import { FakePool } from '../src/testing/index.js';
 
 import { requestScope } from './support/requests.js';
 
-describe.skipIf(!canStartServers)('a primary and its standby', { timeout: 60_000 }, () => {
+describe.skipIf(!canStartServers)('a primary and its standby', () => {
   let primary: Server;
   let standby: Server;
   let onPrimary: Client;
