@@ -79,7 +79,7 @@ export const PROGRAMS = {
   },
   failover: {
     file: 'failover/failover.mjs',
-    what: 'the primary of PostgreSQL goes away, behind HAProxy, PgBouncer or Patroni',
+    what: 'the primary of PostgreSQL goes away, behind HAProxy and PgBouncer',
     short: ['--only', 'kill -9 of'],
   },
 };

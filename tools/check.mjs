@@ -66,7 +66,6 @@ const STEPS = {
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
   relays: `${BROKERS} && ${SERVERS} && node integrations/prepare.mjs && tools/newer-nats.sh && node tools/on-node.mjs 24 integrations/relays.mjs`,
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
-  growth: `${SERVERS} && node bench/growth/check.mjs`,
   readme: 'node tools/first-commands.mjs',
   // The benchmarks have dependencies of their own.
   documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
@@ -101,7 +100,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model fuzz-mutants histories lab-all tenants relays ' +
-  'plans growth all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
+  'plans all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */

@@ -22,25 +22,13 @@ const SHORT = {
   'bench/inspector/stalls.mjs': '--seconds 1 --rounds 1 --rate 50',
   'bench/inspector/trouble.mjs': '--seconds 2 --rate 100',
   'bench/storm/run.mjs': '--seconds 1 --sockets 8 --only node-ambit',
-  'bench/tenants/many.mjs': '--tenants 24',
-  'bench/tenants/moves.mjs': '--orders 10 --moves 1',
-  'bench/tenants/orders.mjs': '--primaries 1 --tenants 2 --clients 2 --seconds 1 --rounds 1',
 };
 
 /** better-sqlite3 needs it. */
 const ON_NODE_24 = ['bench/sqlite.mjs'];
 
-const LARGE = 'it needs 30 GB of databases; the step `growth` runs the same parts on small ones';
-
 /** @type {Record<string, string>} Programs that no step runs, and why. */
 const NOT_IN_CI = {
-  'bench/growth/prepare.mjs': LARGE,
-  'bench/growth/measure.mjs': LARGE,
-  'bench/growth/report.mjs': LARGE,
-  'bench/growth/capacity.mjs': LARGE,
-  'bench/growth/statements.mjs': LARGE,
-  'bench/growth/whole-list.mjs': LARGE,
-  'bench/growth/expiry.mjs': LARGE,
   'integrations/all-or-nothing.mjs': 'its test in integrations/ runs it',
   'integrations/bench/orms.mjs': 'it needs Node 24 and the ORMs of integrations/',
   'integrations/restate.mjs': 'it starts a server that npm installs',

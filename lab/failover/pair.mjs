@@ -67,7 +67,7 @@ export class Pair {
 
   /**
    * Thawed, it believes that it is the primary, and has the statements that were in progress, until it is stopped.
-   * @param {import('./faults.mjs').ClusterNode} old
+   * @param {PostgresNode} old
    */
   async demote(old) {
     const before = await this.balancer.connectionsTo(old.name);

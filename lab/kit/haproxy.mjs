@@ -26,9 +26,8 @@ export class Balancer {
   /**
    * @param {string} folder
    * @param {readonly { name: string, postgres: number, check: number }[]} nodes with their ports
-   * @param {string} [ask] the request to the REST API of the failover manager, instead of the role check
    */
-  static async open(folder, nodes, ask) {
+  static async open(folder, nodes) {
     const port = await freePort();
     const [socket, config] = [join(folder, 'haproxy.sock'), join(folder, 'haproxy.cfg')];
     const settings = withReplaced(readFileSync(join(DEPLOY, 'haproxy-postgres.cfg'), 'utf8'), {
@@ -39,11 +38,7 @@ export class Balancer {
       return `  server ${name} 127.0.0.1:${ports.postgres} port ${ports.check}\n`;
     });
     const withoutServers = settings.replaceAll(/^  server .*\n/gm, '');
-    const check =
-      ask === undefined
-        ? withoutServers
-        : withoutServers.replaceAll(/^  tcp-check .*\n/gm, '').replace('option tcp-check', `option httpchk ${ask}`);
-    writeFileSync(config, check + servers.join(''));
+    writeFileSync(config, withoutServers + servers.join(''));
     const program = await start('haproxy', ['-db', '-V', '-f', config], /./);
     await until('HAProxy', async () => existsSync(socket));
     return new Balancer(program, socket, port);
@@ -51,11 +46,6 @@ export class Balancer {
 
   get url() {
     return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
-  }
-
-  /** @param {{ name: string }} node */
-  async leadsTo({ name }) {
-    return (await this.statusOf(name)).startsWith('UP');
   }
 
   /**
