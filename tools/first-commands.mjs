@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../lab/kit/program.mjs';
-import { fencesIn } from './docs/extract.mjs';
+import { fencesIn } from './documents.mjs';
 import { copyInto } from './fresh-clone.mjs';
 
 /** What a shell has anyway; DATABASE_URL and others would configure the service. */

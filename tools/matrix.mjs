@@ -8,7 +8,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from
 import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { nodeBinary, runtimeBinary } from './binaries.mjs';
+import { nodeBinary, programBinary } from './binaries.mjs';
 import { differencesFromPage, PROJECTS, supply } from './matrix/projects.mjs';
 import { ROWS as PROBES } from './matrix/rows.mjs';
 
@@ -45,7 +45,7 @@ function prepareProbes() {
 
 /** The program of a row: another version of Node, or another runtime. @param {string[]} command */
 function started([program = '', ...args]) {
-  if (program !== 'node') return { file: runtimeBinary(program), args };
+  if (program !== 'node') return { file: programBinary(program), args };
   const [version = '', ...rest] = args;
   return { file: process.versions.node.startsWith(`${version}.`) ? process.execPath : nodeBinary(version), args: rest };
 }

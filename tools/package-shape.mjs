@@ -1,16 +1,14 @@
 // Makes a release of every public package in a fresh clone, packs what npm would publish, and examines the tarballs: version, contents,
-// publint, are-the-types-wrong, and the links of the page.
+// are-the-types-wrong, and the links of the page.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { publint } from 'publint';
-import { formatMessage } from 'publint/utils';
+import { programBinary } from './binaries.mjs';
 import { entryPointsOf, manifestOf, publicPackages, wrongFields } from './entry-points.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 import { pack } from './packed.mjs';
-import { describePublished } from './published.mjs';
-import { setVersions } from './versions.mjs';
+import { describePublished, setVersions } from './published.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
@@ -48,10 +46,9 @@ for (const folder of folders) {
   for (const path of paths) if (!MAY_CONTAIN.test(path)) complain(`${folder}: the tarball has no use for ${path}`);
 
   const path = join(tarballs, tarball.filename);
-  await lint(path);
   // Node requires ES modules, which these two rules do not know.
   const known = ['--ignore-rules', 'cjs-resolves-to-esm', 'false-cjs'];
-  examine('attw', [path, '--profile', 'strict', ...known, '--no-emoji', '--no-color']);
+  examine([path, '--profile', 'strict', ...known, '--no-emoji', '--no-color']);
   checkPage(join(clone, folder, 'README.md'));
 }
 
@@ -78,24 +75,11 @@ function entriesOf(folder) {
     .map((file) => file.replace('./', ''));
 }
 
-/** @param {string} tarball */
-async function lint(tarball) {
-  const { messages, pkg } = await publint({
-    pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
-    strict: true,
-  });
-  for (const message of messages) {
-    // The declarations for require() are those of a CommonJS module, and Node loads the ES module: docs/decisions/0031-packages.md.
-    const isForRequire = message.code === 'EXPORTS_TYPES_INVALID_FORMAT' && message.path.at(-1) === 'require';
-    if (!isForRequire) complain(`publint, ${tarball}: ${formatMessage(message, pkg, { color: false })}`);
-  }
-}
-
-/** @param {string} tool @param {string[]} args */
-function examine(tool, args) {
-  const { status, stdout, stderr } = spawnSync(join('node_modules/.bin', tool), args, { encoding: 'utf8' });
+/** @param {string[]} args of are-the-types-wrong */
+function examine(args) {
+  const { status, stdout, stderr } = spawnSync(programBinary('attw'), args, { encoding: 'utf8' });
   console.log(stdout);
-  if (status !== 0) complain(`${tool} refuses ${args.join(' ')}\n${stderr}`);
+  if (status !== 0) complain(`attw refuses ${args.join(' ')}\n${stderr}`);
 }
 
 /** @param {string} problem */

@@ -1,7 +1,9 @@
-// What a package says of its repository once it is published: `repository`, `homepage` and `bugs`, and a README whose links lead somewhere from
-// the page of the package. tools/release.mjs does it in a copy before it packs; the repository itself does not know where it is hosted.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { basename, join, posix } from 'node:path';
+// What a release changes in a copy of the repository before it packs: versions, and what a package says of its repository, which does not know
+// where it is hosted: `repository`, `homepage`, `bugs`, and a README whose links lead somewhere from the page of the package.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join, posix, resolve } from 'node:path';
+import { nodeBinary } from './binaries.mjs';
 import { manifestOf, publicPackages } from './entry-points.mjs';
 
 const LINK = /(\]\(|\b(?:src|srcset|href)=")(?![a-z]+:|#)([^)\s"]+)/g;
@@ -33,9 +35,25 @@ export function describePublished(root, repository, commit) {
  * @param {string} directory of the page
  * @param {string} base of the repository's files
  */
-export function withAbsoluteLinks(markdown, directory, base) {
+function withAbsoluteLinks(markdown, directory, base) {
   return markdown.replaceAll(LINK, (_, before, to) => {
     const path = posix.join(directory, to);
     return `${before}${base}/${path}${/\.(png|svg)$/.test(to) ? '?raw=true' : ''}`;
   });
+}
+
+const TOOL = '.changeset/node_modules/@changesets/cli/bin.js';
+
+/** The changes that wait for a release. @param {string} root @returns {string[]} their files */
+export function pendingChanges(root) {
+  return readdirSync(join(root, '.changeset')).filter((name) => name.endsWith('.md') && name !== 'README.md');
+}
+
+/**
+ * What `npm run changeset -- version` does, in a copy of the repository.
+ * @param {string} clone
+ */
+export function setVersions(clone) {
+  if (!existsSync(TOOL)) execFileSync('npm', ['ci', '--silent', '--prefix', '.changeset'], { stdio: 'inherit' });
+  execFileSync(nodeBinary('24'), [resolve(TOOL), 'version'], { cwd: clone, stdio: ['ignore', 'ignore', 'inherit'] });
 }

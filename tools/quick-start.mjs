@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { freePort, until } from '../lab/kit/program.mjs';
-import { examplesIn, fencesIn } from './docs/extract.mjs';
+import { examplesIn, fencesIn } from './documents.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 
 /** How many packages a reader may find in node_modules. */

@@ -9,8 +9,7 @@ import { parseArgs } from 'node:util';
 import { manifestOf, publicPackages } from './entry-points.mjs';
 import { cloneInto } from './fresh-clone.mjs';
 import { pack } from './packed.mjs';
-import { describePublished } from './published.mjs';
-import { pendingChanges, setVersions } from './versions.mjs';
+import { describePublished, pendingChanges, setVersions } from './published.mjs';
 
 /** @typedef {import('./entry-points.mjs').Manifest} Manifest */
 /** @typedef {import('./packed.mjs').Packed} Packed */

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort, until } from '../lab/kit/program.mjs';
-import { fencesIn } from './docs/extract.mjs';
+import { fencesIn } from './documents.mjs';
 
 const PAGE = 'docs/tutorial.md';
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-tutorial-'));

@@ -13,6 +13,8 @@ export function runtimeOptions(name = 'node') {
   const { folder, execArgv } = RUNTIMES[name];
   const execPath = fileURLToPath(new URL(`../../.cache/${folder}/node_modules/.bin/${name}`, import.meta.url));
   if (existsSync(execPath)) return { execPath, execArgv };
-  console.error(`Without ${name}: install it with 'node tools/on-runtime.mjs ${name} packages/fetch/test'.`);
+  console.error(
+    `Without ${name}: install it with 'node tools/on-node.mjs ${name} node_modules/vitest/vitest.mjs run packages/fetch/test'.`,
+  );
   return undefined;
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { examplesIn } from '../../tools/docs/extract.mjs';
+import { examplesIn } from '../../tools/documents.mjs';
 
 /** The examples of the documents that need what is installed here; tools/test/docs.test.ts has the others. */
 const integrations = join(import.meta.dirname, '..');

@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fencesIn } from '../docs/extract.mjs';
-import { pagesOf } from '../docs/pages.mjs';
-import { Workshop } from '../docs/workshop.mjs';
+import { fencesIn, pagesOf, Workshop } from '../documents.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const pages = await pagesOf(root);

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { examplesIn } from '../../../tools/docs/extract.mjs';
+import { examplesIn } from '../../../tools/documents.mjs';
 
 /** The examples of the guide that need Prisma. */
 const folder = join(import.meta.dirname, '..');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Debian's package `chromium-headless-shell`, which `tools/ensure-chromium.sh` installs: a third faster than the browser with windows. */
+/** Debian's package `chromium-headless-shell`, which `tools/ensure.sh` installs: a third faster than the browser with windows. */
 const PATH = '/usr/bin/chromium-headless-shell';
 
 /** Without Chromium its tests are skipped; where AMBIT_REQUIRE_CHROMIUM is 1 they fail instead. */
