@@ -60,23 +60,6 @@ async function cellsOf(ask: Question['ask']): Promise<string[]> {
   return emphasized(found);
 }
 
-it('has the figures of requests that bench/results.md has', () => {
-  const results = readFileSync(new URL('../../bench/results.md', import.meta.url), 'utf8');
-  const titles = ['hand-written hooks', 'hand-written middleware'];
-  /** Of the contestants with a request scope on a host, the column of medians over the bare host. */
-  const overBare = (host: string) => {
-    const [, table = ''] = results.split(`**scope on ${host}**`);
-    const lines = tableOf(table.split('\n**')[0] ?? '').slice(3);
-    return lines.map(([title = '', , , figure]) => [titles.includes(title) ? 'hand-written' : title, figure]);
-  };
-  const columns = (text.split('requests: begin -->')[1] ?? '').split('<')[0] ?? '';
-  const [[, ...hosts] = [], , ...figures] = tableOf(columns);
-  const onPage = hosts.map((_, index) =>
-    figures.map(([title, ...row]) => [title, row[index]?.replaceAll('*', '')]).filter(([, figure]) => figure !== '-'),
-  );
-  expect(onPage).toEqual(hosts.map((host) => overBare(host.toLowerCase())));
-});
-
 it('asks about the libraries and the questions of the page', () => {
   expect(rows[0]).toEqual(['', ...libraries.map(({ title }) => title)]);
   expect(rows.slice(2).map(([title]) => title)).toEqual(questions.map(({ title }) => title));

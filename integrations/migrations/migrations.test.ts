@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Application, User } from './users.js';
 
@@ -71,19 +70,4 @@ describe.each(cases)('$library, $stage', ({ library, stage }) => {
       expect(app.log.filter((line) => line.startsWith('pool'))).toHaveLength(2);
     }
   });
-});
-
-const exportsOf = {
-  awilix: () => import('awilix'),
-  tsyringe: () => import('tsyringe'),
-  inversify: () => import('inversify'),
-  'ts-ioc-container': () => import('ts-ioc-container'),
-  inferdi: () => import('@inferdi/inferdi'),
-  'typed-inject': () => import('typed-inject'),
-};
-
-it.each(Object.entries(exportsOf))('the page on %s names everything that it exports', async (library, load) => {
-  const page = readFileSync(new URL(`../../docs/coming-from/${library}.md`, import.meta.url), 'utf8');
-  const names = Object.keys(await load()).filter((name) => !['default', 'module.exports', '__esModule'].includes(name));
-  expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(page))).toEqual([]);
 });

@@ -307,9 +307,6 @@ function rowsOf(page: string): Messages {
   return Object.fromEntries(found.toSorted(([a], [b]) => a.localeCompare(b)));
 }
 
-it.each([
-  ['docs/guides/observability.md', 'packages/*/src'],
-  ['packages/transaction/README.md', 'packages/transaction/src'],
-])('%s has every channel of the source, with its message', (page, glob) => {
-  expect(rowsOf(page)).toEqual(channelsIn(glob));
+it('the guide has every channel of the source, with its message', () => {
+  expect(rowsOf('docs/guides/observability.md')).toEqual(channelsIn('packages/*/src'));
 });
