@@ -8,7 +8,6 @@ import { PositionalText } from '../sql/positional.js';
 import { isScriptInSqlite } from '../sql/split-statements.js';
 import type { SqliteEngine, SqliteEngineStatement } from './engine.js';
 import type { WatchedFile } from './file.js';
-import { canBeUndone, ConnectionState } from './state.js';
 import { sqliteValue, valueOf } from './values.js';
 
 /** PRAGMAs with a value that change nothing, or the file itself. */
@@ -18,6 +17,11 @@ const HARMLESS =
 const EXPLAIN = /^explain (?:query plan ?)?/;
 /** However it is quoted. A column of that name costs a new connection, no more. */
 const TEMPORARY = /\btemp(?:orary)?\b/i;
+/** The schema of temporary objects, in front of the name of what is created. */
+const IN_TEMP = /\bcreate\s+(?:virtual\s+)?(?:table|view|trigger)\s+(?:if\s+not\s+exists\s+)?["'`[]?temp["'`\]]?\s*\./i;
+/** What may be set on a connection that cannot be replaced: it is set back for the next user. */
+const SET_BACK = /^\s*pragma\s+(?:query_only|defer_foreign_keys)\b/i;
+const SET_BACK_SQL = 'PRAGMA query_only = OFF; PRAGMA defer_foreign_keys = OFF';
 const HAS_VALUE = /[=(]/;
 const QUERY_ONLY = /\bquery_only\b/i;
 /** All columns of a table, whose names change with it. `count(*)` has none. */
@@ -34,6 +38,12 @@ export function changesSession(sql: string): boolean {
 /** True if a statement would let a read-only connection write. */
 export function allowsWriting(sql: string): boolean {
   return QUERY_ONLY.test(sql) && HAS_VALUE.test(sql) && startOf(sql).startsWith('pragma');
+}
+
+/** True if a statement leaves what only a new connection is without. */
+function staysWithConnection(sql: string): boolean {
+  if (startOf(sql).startsWith('create')) return /^create temp/.test(startOf(sql)) || IN_TEMP.test(sql);
+  return !SET_BACK.test(sql);
 }
 
 function startOf(sql: string): string {
@@ -96,9 +106,9 @@ function severalStatements(): TransactionError {
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '42601' });
 }
 
-function cannotBeUndone(): TransactionError {
+function refusedSetting(): TransactionError {
   const what =
-    'The setting would stay for the next users of the one connection: set it on the database itself, before the pool is made';
+    'The pool has one connection, and its next users would inherit what the statement leaves: set it on the database itself, before the pool is made';
   return new TransactionError('AMBIT_TX_UNSUPPORTED', what, { sqlState: '0A000' });
 }
 
@@ -120,8 +130,6 @@ export class SqliteSession {
   #reopen: (() => SqliteEngine) | undefined;
   /** A statement has left something that must not reach the next user of the connection. */
   #changed = false;
-  /** As it was before that, where there is no other connection. */
-  #before: ConnectionState | undefined;
   #readOnly = false;
 
   constructor(engine: SqliteEngine, { reopen, file }: SqliteSessionOptions) {
@@ -161,12 +169,11 @@ export class SqliteSession {
     this.#readOnly = on;
   }
 
-  /** Before the next user: session state is discarded with its connection, or undone where there is no other. */
+  /** Before the next user: session state is discarded with its connection, or set back where there is no other. */
   cleanUp(): void {
     if (!this.#changed) return;
-    this.discard();
-    this.#before?.restore(this.#engine);
-    this.#before = undefined;
+    if (this.#reopen) this.discard();
+    else this.#engine.exec(SET_BACK_SQL);
     this.#changed = false;
   }
 
@@ -201,19 +208,15 @@ export class SqliteSession {
 
   #prepare(engine: SqliteEngine, sql: string): Statement {
     // Some take effect as soon as they are prepared.
-    if (changesSession(sql)) this.#beforeChange(engine, sql);
+    if (changesSession(sql)) {
+      if (!this.#reopen && staysWithConnection(sql)) throw refusedSetting();
+      this.#changed = true;
+    }
     const statement = new Statement(engine, sql);
     if (!statement.isKept) return statement;
     this.#statements.set(sql, statement);
     const [oldest] = this.#statements.keys();
     if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);
     return statement;
-  }
-  #beforeChange(engine: SqliteEngine, sql: string): void {
-    if (!this.#reopen) {
-      if (!canBeUndone(sql)) throw cannotBeUndone();
-      this.#before ??= new ConnectionState(engine, this.#readOnly);
-    }
-    this.#changed = true;
   }
 }

@@ -42,8 +42,9 @@ const CASES: Leftover = {
 /** For a pool that opens another connection. */
 export const LEFTOVERS_OF_FILES: readonly Leftover[] = [...SQLITE_LEFTOVERS, CASES];
 
-/** For the one connection, which keeps what SQLite does not report. */
-export const LEFTOVERS_OF_ONE_CONNECTION: readonly Leftover[] = [
-  ...SQLITE_LEFTOVERS,
-  { ...CASES, refused: 'AMBIT_TX_UNSUPPORTED' },
-];
+/** For a pool that has one connection, and refuses what would stay with it. */
+export const LEFTOVERS_OF_ONE_CONNECTION: readonly Leftover[] = LEFTOVERS_OF_FILES.map((leftover) =>
+  leftover.leave.includes('PRAGMA query_only = ON')
+    ? { ...leftover, leave: ['PRAGMA query_only = ON'] }
+    : { ...leftover, leave: leftover.leave.slice(0, 1), refused: 'AMBIT_TX_UNSUPPORTED' },
+);
