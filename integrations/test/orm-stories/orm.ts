@@ -65,8 +65,8 @@ export interface Orm {
   readonly nestsByStatements?: true;
   /** Where its users find the code of a refused statement. Default: in the error itself. */
   readonly refused?: (error: unknown) => unknown;
-  /** What `sample()` resolves to for `SAMPLE`, in the ORM's own types. */
-  readonly gives: (database: DatabaseKind) => GivenSample;
+  /** What `sample()` resolves to for `SAMPLE` in the ORM's own types, where that is not what the connection gives. */
+  readonly gives?: (database: DatabaseKind) => Partial<GivenSample>;
   /** Called once per database; what is opened here serves all transactions. */
   open(database: TestDatabase): Promise<OpenOrm> | OpenOrm;
 }
@@ -87,3 +87,10 @@ export const SAMPLE: Sample = {
   yes: true,
   missing: null,
 };
+
+/** `SAMPLE` as the connection gives it. */
+export const ofConnection = (database: DatabaseKind): GivenSample => ({
+  ...SAMPLE,
+  big: String(SAMPLE.big),
+  ...(database === 'SQLite' && { at: SAMPLE.at.toISOString(), data: JSON.stringify(SAMPLE.data), yes: 1 }),
+});

@@ -3,7 +3,6 @@ import type { IConnection } from '@ambit/transaction';
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { DataSource, type EntityManager, In } from 'typeorm';
 import type { Author, Orm, OrmSession } from '../orm-stories/orm.js';
-import { SAMPLE } from '../orm-stories/orm.js';
 import { ormStories } from '../orm-stories/stories.js';
 import { AuthorEntity, BookEntity, SampleEntity } from './entities.js';
 
@@ -63,7 +62,6 @@ const typeorm: Orm = {
   name: 'TypeORM',
   databases: ['PostgreSQL'],
   streams: true,
-  gives: () => ({ ...SAMPLE, big: String(SAMPLE.big) }),
   async open({ pool }) {
     const entities = [AuthorEntity, BookEntity, SampleEntity];
     const dataSource = await new DataSource({ type: 'postgres', driver: typeormDriver(pool), entities }).initialize();

@@ -42,7 +42,7 @@ export function allowsWriting(sql: string): boolean {
 
 /** True if a statement leaves what only a new connection is without. */
 function staysWithConnection(sql: string): boolean {
-  if (startOf(sql).startsWith('create')) return /^create temp/.test(startOf(sql)) || IN_TEMP.test(sql);
+  if (startOf(sql).startsWith('create')) return startOf(sql).startsWith('create temp') || IN_TEMP.test(sql);
   return !SET_BACK.test(sql);
 }
 
