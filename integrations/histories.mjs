@@ -7,7 +7,7 @@
 //   node integrations/histories.mjs --short              as the tests run it
 //   node integrations/histories.mjs --only TypeORM       one pool, ORM, database or mutant
 //   node integrations/histories.mjs --except Prisma      all but one, such as Prisma where it is not installed
-//   node integrations/histories.mjs --seed 7 --write     the same plans again; writes the tables of docs/concepts/isolation.md
+//   node integrations/histories.mjs --seed 7            the same plans again
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { describeAnomaly } from '@ambit/host-contract';
@@ -28,7 +28,6 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: '' },
     except: { type: 'string' },
     seed: { type: 'string' },
-    write: { type: 'boolean', default: false },
   },
 });
 const seed = Number(options.seed ?? randomInt(1, 2 ** 20));
@@ -54,7 +53,6 @@ if (options.only === '') report.checkThatItSaysSomething();
 console.log(report.text());
 for (const line of report.failures) console.log(`WRONG  ${line}`);
 console.log(`${report.transactions} transactions, ${report.failures.length} wrong`);
-if (options.write) report.write();
 process.exitCode = report.failures.length > 0 ? 1 : 0;
 
 /** @param {{ name: string, database?: string }} subject */

@@ -1,5 +1,4 @@
 // @ts-check
-import { readFileSync, writeFileSync } from 'node:fs';
 import { KEEPS, LEVELS } from './rounds.mjs';
 
 /**
@@ -17,8 +16,6 @@ import { KEEPS, LEVELS } from './rounds.mjs';
  * @property {string} [as] the anomaly that it was found by
  * @property {number} [seconds]
  */
-
-const PAGE = new URL('../../docs/concepts/isolation.md', import.meta.url);
 
 /** What was played, what was wrong with it, and the tables of it. */
 export class Report {
@@ -88,15 +85,6 @@ export class Report {
   text() {
     const tables = [this.#levels(false), this.#levels(true), this.#kills(), this.#kinds(), this.#found()];
     return tables.map((table) => `\n${table}`).join('\n');
-  }
-
-  write() {
-    const page = readFileSync(PAGE, 'utf8');
-    const [begin, end] = ['<!-- levels: begin -->', '<!-- levels: end -->'];
-    const at = page.indexOf(begin);
-    if (at === -1) throw new Error(`${PAGE.pathname} has no ${begin}`);
-    const table = this.#levels(false);
-    writeFileSync(PAGE, `${page.slice(0, at + begin.length)}\n\n${table}\n\n${page.slice(page.indexOf(end))}`);
   }
 
   /** @param {boolean} faults */
