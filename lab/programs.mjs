@@ -3,6 +3,7 @@
  * @property {string} file
  * @property {string} what
  * @property {readonly string[]} short its options for the shortest run that says something
+ * @property {boolean} [installs] it needs what package-lock.json of this folder has
  * @property {boolean} [often] CI runs its short form, because it has found most
  */
 
@@ -30,6 +31,13 @@ export const PROGRAMS = {
     file: 'floods/sqlite-two-processes.mjs',
     what: 'several processes use one SQLite file on a busy machine',
     short: ['--seconds', '10', '--node', '20,24,26'],
+    often: true,
+  },
+  fuzz: {
+    file: 'fuzz/fuzz.mjs',
+    what: 'texts that nobody thought of, for everything that reads foreign bytes, beside other readers of them',
+    short: ['--runs', '500'],
+    installs: true,
     often: true,
   },
   events: {

@@ -5,6 +5,7 @@
 //   npm run lab -- --often             the short form of those that have found most, as CI does
 //   npm run lab -- --all               all of them, as they are
 import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from './programs.mjs';
@@ -24,9 +25,21 @@ const failed = chosen.filter((name) => !passes(name, first === '--often' ? ['--s
 if (failed.length > 0) console.error(`\nFAILED: ${failed.join(', ')}`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
+/** What the lock of this folder has, once: a newer lock than the installation makes another one. */
+function install() {
+  const [lock, installed] = ['package-lock.json', 'node_modules/.package-lock.json'].map((path) =>
+    statSync(new URL(path, import.meta.url), { throwIfNoEntry: false }),
+  );
+  if (lock && installed && installed.mtimeMs >= lock.mtimeMs) return;
+  const options = ['ci', '--prefix', import.meta.dirname, '--ignore-scripts', '--no-audit', '--no-fund'];
+  const { status } = spawnSync('npm', options, { stdio: 'inherit' });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
 /** @param {string} name @param {readonly string[]} given */
 function passes(name, given) {
-  const { file, short } = /** @type {import('./programs.mjs').Program} */ (PROGRAMS[name]);
+  const { file, short, installs } = /** @type {import('./programs.mjs').Program} */ (PROGRAMS[name]);
+  if (installs) install();
   const options = given.flatMap((option) => (option === '--short' ? short : [option]));
   const start = performance.now();
   if (chosen.length > 1) console.log(`\n== ${name} ${options.join(' ')}`);

@@ -75,10 +75,6 @@ const STEPS = {
   integrations: `${BROKERS} && tools/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
   histories:
     'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && node tools/on-node.mjs 24 integrations/histories.mjs',
-  // Always the same search, which keeps nothing; `npm run fuzz` is another one each time.
-  fuzz: 'npm ci --prefix fuzz --ignore-scripts --no-audit --no-fund && tsc -p fuzz && node --import ./fuzz/register.mjs fuzz/main.ts --seed 1 --read-only',
-  'fuzz-mutants':
-    'npm ci --prefix fuzz --ignore-scripts --no-audit --no-fund && node --import ./fuzz/register.mjs fuzz/mutants.ts',
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
     'tools/ensure.sh chromium && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
@@ -96,7 +92,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model fuzz-mutants histories lab-all tenants relays ' +
+  'simulation pipelines model histories lab-all tenants relays ' +
   'plans all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
@@ -112,7 +108,7 @@ const PAIRS = [
     'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api',
   ],
-  ['stays beside fuzz runtimes', 'integrations prisma'],
+  ['stays beside runtimes', 'integrations prisma'],
   ['site documented', 'lab'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 

@@ -7,7 +7,7 @@ const RESPONDS_WITHIN_MS = 1000;
  * A client that does not wait for a server that hangs.
  * @param {string} url
  */
-export function impatientClient(url) {
+function impatientClient(url) {
   const limits = { connectionTimeoutMillis: RESPONDS_WITHIN_MS, query_timeout: RESPONDS_WITHIN_MS };
   const client = new Client({ connectionString: url, ...limits });
   // When the server stops, the statement in progress rejects as well.

@@ -1,11 +1,11 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import { once } from 'node:events';
-import { setImmediate as nextTurn, setTimeout as after } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect } from 'node:net';
 import { type RawResponse, readResponse } from '@ambit/host-contract';
-import { App, type HostVariant } from '../service/test/support/app.js';
-import { mustHold } from './target.js';
+import { App, type HostVariant } from '../../service/test/support/app.js';
+import { mustHold } from './texts.js';
 
 /** What a host does with the bytes of one connection, one after another. */
 export interface Conversation {
@@ -17,11 +17,10 @@ const TABLES = ['users', 'order_items', 'orders', 'reservations', 'idempotency_k
 const PROBE = 'GET /health/live HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n';
 /**
  * After so long, and so many turns of the event loop, without a byte the client has nothing more to send, and says so: both ends and
- * SQLite are in this process. Where PostgreSQL is asked for a response, that takes longer, and Node would not send it any more.
+ * SQLite are in this process.
  */
 const SILENT_MS = 3;
 const SILENT_TURNS = 50;
-const SILENT_MS_OF_POSTGRES = 400;
 const MOST_MS = 5000;
 /** One for each response. */
 const LINES: ReadonlySet<unknown> = new Set(['request', 'request aborted', 'request refused']);
@@ -32,12 +31,10 @@ const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 export class Stage {
   readonly app: App;
   readonly #port: number;
-  readonly #isLocal: boolean;
   #requests: { method: string; path: string }[] = [];
 
-  private constructor(app: App, isLocal: boolean) {
+  private constructor(app: App) {
     this.app = app;
-    this.#isLocal = isLocal;
     this.#port = Number(new URL(app.url).port);
     subscribe('http.server.request.start', (message) => {
       const { method = '', url = '', socket } = (message as { request: IncomingMessage }).request;
@@ -46,7 +43,7 @@ export class Stage {
   }
 
   static async open(variant: HostVariant, env: Readonly<Record<string, string>>): Promise<Stage> {
-    return new Stage(await App.start(variant, env), env['DATABASE_URL'] === undefined);
+    return new Stage(await App.start(variant, env));
   }
 
   /** As before the first request. */
@@ -60,8 +57,7 @@ export class Stage {
   /** Sends the bytes, and a request behind them that ends the connection. Each response must be well-formed, and in its place. */
   async converse(bytes: Buffer): Promise<Conversation> {
     this.#requests = [];
-    const mayWait = (): boolean => !this.#isLocal && (this.#requests.length === 0 || this.#isResponding);
-    const received = await exchange(this.#port, Buffer.concat([bytes, Buffer.from(PROBE)]), mayWait);
+    const received = await exchange(this.#port, Buffer.concat([bytes, Buffer.from(PROBE)]));
     await this.app.quiet();
     const requests = this.#requests;
     const responses = this.#read(received, requests);
@@ -69,10 +65,6 @@ export class Stage {
     const closing = responses.findIndex(({ headers }) => headers['connection'] === 'close');
     mustHold(closing === -1 || closing === responses.length - 1, 'a response follows the last one');
     return { requests, responses };
-  }
-
-  get #isResponding(): boolean {
-    return this.app.log.records.filter(({ msg }) => LINES.has(msg)).length < this.#requests.length;
   }
 
   #read(received: Buffer, requests: Conversation['requests']): RawResponse[] {
@@ -113,8 +105,8 @@ export class Stage {
   }
 }
 
-/** All that comes back; the client says that it has sent everything, once nothing more comes and it need not wait. */
-export async function exchange(port: number, bytes: Buffer, mayWait: () => boolean = () => false): Promise<Buffer> {
+/** All that comes back; the client says that it has sent everything, once nothing more comes. */
+async function exchange(port: number, bytes: Buffer): Promise<Buffer> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const chunks: Buffer[] = [];
   const started = performance.now();
@@ -130,10 +122,9 @@ export async function exchange(port: number, bytes: Buffer, mayWait: () => boole
   await once(socket, 'connect');
   socket.write(bytes);
   while (!socket.closed && performance.now() - started < MOST_MS) {
-    await (mayWait() ? after(1) : nextTurn());
+    await nextTurn();
     turns += 1;
-    const silentMs = mayWait() ? SILENT_MS_OF_POSTGRES : SILENT_MS;
-    const isSilent = turns >= SILENT_TURNS && performance.now() - heardAt >= silentMs;
+    const isSilent = turns >= SILENT_TURNS && performance.now() - heardAt >= SILENT_MS;
     if (isSilent && !socket.writableEnded) socket.end();
   }
   socket.destroy();
@@ -142,7 +133,7 @@ export async function exchange(port: number, bytes: Buffer, mayWait: () => boole
 }
 
 /** A response without what differs each time, and without whether the connection is kept: that depends on what has arrived by then. */
-export function comparable({ status, headers, text }: RawResponse): object {
+function comparable({ status, headers, text }: RawResponse): object {
   const { date: _date, 'x-request-id': _id, connection: _connection, 'keep-alive': _keepAlive, ...others } = headers;
   return { status, headers: others, text: text.replaceAll(UUID, 'a UUID').replaceAll(TIME, 'a time') };
 }

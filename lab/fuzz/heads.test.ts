@@ -4,8 +4,9 @@ import { HEADERS } from '../../service/test/odd-requests/headers.js';
 import { MEDIA_TYPES } from '../../service/test/odd-requests/media-types.js';
 import { PROTOCOL } from '../../service/test/odd-requests/protocol.js';
 import { ADA, APPLE, head, postOrder, postUser } from '../../service/test/odd-requests/request.js';
-import { type Conversation, mustBeAlike, Stage } from '../connections.js';
-import { mustHold, type Target } from '../target.js';
+import { afterAll, it } from 'vitest';
+import { type Conversation, mustBeAlike, Stage } from './connections.js';
+import { mustHoldForAll, mustHold } from './texts.js';
 
 const DICTIONARY = [
   'GET ',
@@ -73,47 +74,34 @@ const DICTIONARY = [
 const JSON_TYPE = { 'content-type': 'application/json' };
 const LONGEST_SEED = 1000;
 
-export async function open(): Promise<Target> {
-  const express = await Stage.open('express', { DATA_DIR: ':memory:' });
-  const fastify = await Stage.open('fastify', { DATA_DIR: ':memory:' });
-  const tables = [ADDRESSES, BODIES, HEADERS, MEDIA_TYPES, PROTOCOL];
-  const odd = tables.flat().map(([, bytes]) => Buffer.from(bytes));
-  const keyed = postOrder(APPLE, { ...JSON_TYPE, 'idempotency-key': 'a' });
-  const pipelined = [
-    head('GET', '/api/users') + head('HEAD', '/api/users') + head('GET', '/nowhere'),
-    Buffer.concat([postUser(ADA), postOrder(APPLE)]),
-    Buffer.concat([keyed, keyed]),
-  ];
-  const bodies = [postUser(ADA), postOrder(APPLE), keyed].map((bytes) =>
-    bytes.toString().replace(/(?<=content-length: )\d+/, '?'),
-  );
-  const said = ({ requests, responses }: Conversation): string[] => [
-    `${Math.min(responses.length, 4)} responses to ${Math.min(requests.length, 4)}`,
-    ...responses.map(({ status, text }) => `${status} ${status >= 400 ? text : ''}`),
-  ];
+const express = await Stage.open('express', { DATA_DIR: ':memory:' });
+const fastify = await Stage.open('fastify', { DATA_DIR: ':memory:' });
+afterAll(() => Promise.all([express.app.stop(), fastify.app.stop()]));
 
-  return {
-    dictionary: DICTIONARY,
-    maxLength: 1500,
-    seeds: [
-      head('GET', '/api/users'),
-      ...odd.filter(({ length }) => length <= LONGEST_SEED),
-      ...pipelined,
-      ...bodies,
-    ].map((bytes) => Buffer.from(bytes)),
-    async run(input) {
-      const bytes = framed(input);
-      await Promise.all([express.clear(), fastify.clear()]);
-      const [onExpress, onFastify] = await Promise.all([express.converse(bytes), fastify.converse(bytes)]);
-      mustBeAlike(onExpress, onFastify);
-      mustRefuseBadHead(bytes, onExpress);
-      return said(onExpress);
-    },
-    async close() {
-      await Promise.all([express.app.stop(), fastify.app.stop()]);
-    },
-  };
-}
+const odd = [ADDRESSES, BODIES, HEADERS, MEDIA_TYPES, PROTOCOL].flat().map(([, bytes]) => Buffer.from(bytes));
+const keyed = postOrder(APPLE, { ...JSON_TYPE, 'idempotency-key': 'a' });
+const pipelined = [
+  Buffer.from(head('GET', '/api/users') + head('HEAD', '/api/users') + head('GET', '/nowhere')),
+  Buffer.concat([postUser(ADA), postOrder(APPLE)]),
+  Buffer.concat([keyed, keyed]),
+];
+const bodies = [postUser(ADA), postOrder(APPLE), keyed].map((bytes) =>
+  bytes.toString('latin1').replace(/(?<=content-length: )\d+/, '?'),
+);
+const seeds = [
+  head('GET', '/api/users'),
+  ...[...odd.filter(({ length }) => length <= LONGEST_SEED), ...pipelined].map((bytes) => bytes.toString('latin1')),
+  ...bodies,
+];
+
+it('both hosts respond alike, each response is in its place, and a malformed head is refused', () =>
+  mustHoldForAll({ dictionary: DICTIONARY, seeds, maxLength: 1500 }, async (text) => {
+    const bytes = framed(Buffer.from(text, 'latin1'));
+    await Promise.all([express.clear(), fastify.clear()]);
+    const [onExpress, onFastify] = await Promise.all([express.converse(bytes), fastify.converse(bytes)]);
+    mustBeAlike(onExpress, onFastify);
+    mustRefuseBadHead(bytes, onExpress);
+  }));
 
 /** `Content-Length: ?` is the length of what follows, which no change of the body makes wrong. */
 function framed(input: Buffer): Buffer {

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Config, ConfigError, readConfig, replicatedDatabase } from '../../service/src/config/config.js';
 import { createPool } from '../../service/src/database/engines.js';
 import { createReplicaPools } from '../../service/src/database/engines/postgres.js';
-import { mustHold, type Target } from '../target.js';
+import { it } from 'vitest';
+import { mustHoldForAll, mustHold } from './texts.js';
 
 /** It is in a secret only, so no message may have it. */
 const SECRET = 'S3cr3tS3cr3t';
@@ -76,43 +77,34 @@ const SEEDS = [
   'METRICS=1\nTRACES=1\nOTEL_SERVICE_NAME=a\nLOG_LEVEL=debug\nHOST_VARIANT=express\nTRANSACTION_CHECK=1',
 ];
 
-/** A file of variables, one in each line. */
-export function open(): Target {
-  return {
-    dictionary: DICTIONARY,
-    maxLength: 600,
-    seeds: SEEDS.map((text) => Buffer.from(text)),
-    async run(input) {
-      const lines = input.toString().split('\n');
-      const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s, 2) as [string, string]));
-      const config = read(env);
-      if (config instanceof ConfigError) {
-        const isShown = Object.entries(env).some(([name, value]) => !SECRETS.has(name) && value?.includes(SECRET));
-        mustHold(isShown || !config.message.includes(SECRET), 'a message has a secret', () => ({
-          message: config.message,
-        }));
-        mustHold(config.problems.length > 0, 'nothing is wrong');
-        return config.problems.map((problem) => problem.replace(/, not .*/s, ''));
-      }
-      for (const [name, most] of Object.entries(LIMITS)) {
-        const value = config[name as keyof Config];
-        mustHold(
-          Number.isInteger(value) && Number(value) >= 0 && Number(value) <= most,
-          'a number is outside of its limits',
-          () => ({ name, value }),
-        );
-      }
-      const trimmed = Object.fromEntries(
-        Object.entries(env).map(([name, value]) => [name, name === 'NODE_ENV' ? value : value?.trim()]),
+it('a configuration that is accepted starts, and no message has a secret', () =>
+  mustHoldForAll({ dictionary: DICTIONARY, seeds: SEEDS, maxLength: 600 }, async (text) => {
+    // A file of variables, one in each line.
+    const lines = text.split('\n');
+    const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s, 2) as [string, string]));
+    const config = read(env);
+    if (config instanceof ConfigError) {
+      const isShown = Object.entries(env).some(([name, value]) => !SECRETS.has(name) && value?.includes(SECRET));
+      mustHold(isShown || !config.message.includes(SECRET), 'a message has a secret', () => ({
+        message: config.message,
+      }));
+      mustHold(config.problems.length > 0, 'nothing is wrong');
+      return;
+    }
+    for (const [name, most] of Object.entries(LIMITS)) {
+      const value = config[name as keyof Config];
+      mustHold(
+        Number.isInteger(value) && Number(value) >= 0 && Number(value) <= most,
+        'a number is outside of its limits',
+        () => ({ name, value }),
       );
-      mustHold(isDeepStrictEqual(read(trimmed), config), 'spaces around a value matter');
-      await mustStart(config);
-      return [
-        `${config.database.kind} ${config.hostVariant} ${config.events === undefined} ${config.inspector === undefined}`,
-      ];
-    },
-  };
-}
+    }
+    const trimmed = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [name, name === 'NODE_ENV' ? value : value?.trim()]),
+    );
+    mustHold(isDeepStrictEqual(read(trimmed), config), 'spaces around a value matter');
+    await mustStart(config);
+  }));
 
 function read(env: Readonly<Record<string, string | undefined>>): Config | ConfigError {
   try {
