@@ -15,6 +15,7 @@ const NOT_FOR_APPLICATIONS = new Set([
   '@ambit/http/node',
   '@ambit/transaction/extension',
   '@ambit/transaction/host',
+  '@ambit/transaction/mariadb',
   'create-ambit',
 ]);
 

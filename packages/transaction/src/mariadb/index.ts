@@ -34,13 +34,13 @@ export interface Mysql2PoolOptions extends DriverPoolOptions {
  *
  * @example
  * ```ts
- * import { fromMysql2Pool, type Mysql2Pool } from '@ambit/transaction/mariadb';
+ * import { fromMysql2Pool, type Mysql2Pool } from '@ambit/drivers/mysql2';
  *
  * // mysql is createPool({ host: 'localhost', database: 'shop', connectionLimit: 8 }) of mysql2/promise.
  * const poolOver = (mysql: Mysql2Pool) => fromMysql2Pool(mysql, { max: 8 });
  * ```
  */
-export function fromMysql2Pool(
+export function mysql2PoolOver(
   pool: Mysql2Pool,
   { max = 10, queryTimeoutMs = Infinity, ...options }: Mysql2PoolOptions = {},
 ): DatabasePool {
