@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { IConfigService } from '../src/config/config.js';
 import { ConfigError, createAppContainer, readConfig } from '../src/index.js';
 import { ServiceProcess } from './support/service-process.js';
 
@@ -19,7 +18,6 @@ const EVENTS_SECRET = `whsec_${Buffer.from('a key of 32 bytes, for the tests').t
 
 const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object])[] = [
   [{ HOST_VARIANT: 'express' }, { hostVariant: 'express' }],
-  [{ HOST_VARIANT: 'fastify' }, { hostVariant: 'fastify' }],
   [{ HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
   [{ PORT: '0' }, { port: 0 }],
   [{ PORT: ' 65535 ' }, { port: 65_535 }],
@@ -27,8 +25,6 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
   [{ DATA_DIR: ':memory:' }, { database: { kind: 'sqlite', folder: ':memory:' } }],
   [{ DATABASE_URL: POSTGRES_URL }, { database: { kind: 'postgres', url: POSTGRES_URL, poolSize: 10, prepare: true } }],
   [{ DATABASE_URL: 'postgresql://db/shop' }, { database: { kind: 'postgres', url: 'postgresql://db/shop' } }],
-  [{ DATABASE_URL: 'postgres://h1:5432,h2:5432/shop' }, { database: { url: 'postgres://h1:5432,h2:5432/shop' } }],
-  [{ DATABASE_URL: 'postgres://h1,h2/shop' }, { database: { url: 'postgres://h1,h2/shop' } }],
   [{ DATABASE_URL: 'postgres://ada:p%40ss@db/shop' }, { database: { url: 'postgres://ada:p%40ss@db/shop' } }],
   ...[
     'postgres://ada:s3cret@db1:5432,db2:5433/shop',
@@ -51,7 +47,6 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
     { database: { replicas: { readFrom: 'replica' } } },
   ],
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
-  [{ LOG_FORMAT: 'json' }, { logFormat: 'json' }],
   [{ LOG_FORMAT: 'text' }, { logFormat: 'text' }],
   [{ OTEL_SERVICE_NAME: 'shop' }, { serviceName: 'shop' }],
   [{ OTEL_SERVICE_NAME: '' }, { serviceName: 'ambit-service' }],
@@ -94,14 +89,10 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
   ['TRANSACTION_CHECK', '2', 'TRANSACTION_CHECK must be one of 0, 1, throw, not "2"'],
   ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
-  ['HOST_VARIANT', 'Express', 'HOST_VARIANT must be one of fastify, express, not "Express"'],
   ['HOST', 'two words', 'HOST must be an address to listen on, not "two words"'],
   ['HOST', '999.1.1.1', 'HOST must be an address to listen on, not "999.1.1.1"'],
   ['PORT', '65536', 'PORT must be a whole number from 0 to 65535, not "65536"'],
-  ['PORT', '-1', 'PORT must be a whole number from 0 to 65535, not "-1"'],
   ['PORT', '3e3', 'PORT must be a whole number from 0 to 65535, not "3e3"'],
-  ['PORT', '80.5', 'PORT must be a whole number from 0 to 65535, not "80.5"'],
-  ['PORT', 'http', 'PORT must be a whole number from 0 to 65535, not "http"'],
   ['DATABASE_POOL_SIZE', '0', 'DATABASE_POOL_SIZE must be a whole number from 1 to 1000, not "0"'],
   ['DATABASE_READ_FROM', 'standby', 'DATABASE_READ_FROM must be one of primary, replica, not "standby"'],
   ['DATABASE_PREPARE', 'no', 'DATABASE_PREPARE must be one of true, false, not "no"'],
@@ -119,8 +110,80 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['SHUTDOWN_TIMEOUT_MS', '600001', 'SHUTDOWN_TIMEOUT_MS must be a whole number from 0 to 600000, not "600001"'],
 ];
 
+const EVENTS = { EVENTS_URL: 'https://example.org/hook', EVENTS_SECRET };
+const REPLICAS = { DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'postgres://r1/shop' };
+const MARIADB_URL = 'mariadb://ada:s3cret@db/shop';
+const LIKE_POSTGRES = 'DATABASE_URL must be a URL like postgres://user:password@host:5432/name';
+const LIKE_MARIADB = 'DATABASE_URL must be a URL like mariadb://user:password@host:3306/name';
+const SSL_MODES = 'sslmode in DATABASE_URL must be one of disable, prefer, require, verify-ca, verify-full, no-verify';
+const BAD_EVENTS_URL = 'EVENTS_URL must be an http or https URL without a user and a password';
+const BAD_SECRET =
+  'EVENTS_SECRET must be whsec_ and 24 to 64 random bytes in base64: echo "whsec_$(openssl rand -base64 32)"';
+const NEEDS_TOKEN = 'INSPECTOR needs INSPECTOR_TOKEN, or NODE_ENV=development on a machine that serves nobody else';
+
+/** Their values may be secret, so no message repeats one. */
+const SECRET: readonly (readonly [env: Record<string, string>, problem: string])[] = [
+  [{ SANDBOX: '1', NODE_ENV: 'production' }, 'SANDBOX is for tests and must not be 1 where NODE_ENV is production'],
+  [
+    { SANDBOX: '1', ...REPLICAS },
+    'DATABASE_READ_URL has no effect with SANDBOX=1, because no replica has what a sandbox',
+  ],
+  [{ SANDBOX: '1', ...EVENTS }, 'EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing'],
+  [{ INSPECTOR: '1' }, NEEDS_TOKEN],
+  [{ INSPECTOR: '1', NODE_ENV: 'production' }, NEEDS_TOKEN],
+  [{ INSPECTOR_TOKEN: 's3cret s3cret s' }, 'INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed'],
+  [{ INSPECTOR: '1', INSPECTOR_TOKEN: 's3cret s3cret s3cret\n' }, 'INSPECTOR_TOKEN must not contain line breaks or'],
+  [{ DATABASE_READ_URL: 'postgres://ada:s3cret@r1/shop' }, 'DATABASE_READ_URL must be set with DATABASE_URL'],
+  [
+    { ...REPLICAS, DATABASE_READ_URL: 'mysql://ada:s3cret@r1/shop' },
+    'DATABASE_READ_URL must be a URL like postgres://',
+  ],
+  ...['s3cret', 'postgres//ada:s3cret@db', 'postgres:s3cret', 'postgres://', 'postgres://ada:s3cret%ff@db/shop'].map(
+    (url) => [{ DATABASE_URL: url }, LIKE_POSTGRES] as const,
+  ),
+  ...['db/%ff', 'db1:5432,db2:port/shop', 'db 1,db2/shop'].map(
+    (rest) => [{ DATABASE_URL: `postgres://ada:s3cret@${rest}` }, LIKE_POSTGRES] as const,
+  ),
+  ...['foo', 'allow', 'REQUIRE', 'require&sslmode=foo'].map(
+    (mode) => [{ DATABASE_URL: `postgres://ada:s3cret@db/shop?sslmode=${mode}` }, SSL_MODES] as const,
+  ),
+  [
+    { DATABASE_URL: 'postgres://ada:s3cret@db1,db2/shop?target_session_attrs=master' },
+    'target_session_attrs in DATABASE_URL must be one of any, read-write, read-only, primary, standby, prefer-standby',
+  ],
+  [
+    { ...REPLICAS, DATABASE_READ_URL: 'postgres://ada:s3cret@r1,r2/shop?target_session_attrs=read-write' },
+    'target_session_attrs in DATABASE_READ_URL must be one of any, read-only, standby, prefer-standby',
+  ],
+  [{ DATABASE_URL: 'mariadb://ada:s3cret@db' }, LIKE_MARIADB],
+  [{ DATABASE_URL: 'mariadb://ada:s3cret%ff@db/shop' }, LIKE_MARIADB],
+  [{ DATABASE_URL: `${MARIADB_URL}?ssl-mode=on` }, 'ssl-mode in DATABASE_URL must be one of DISABLED, REQUIRED'],
+  [{ DATABASE_URL: `${MARIADB_URL}?sslmode=require` }, 'parameters that are not known for MariaDB: sslmode'],
+  [{ DATABASE_URL: MARIADB_URL, DATABASE_READ_URL: POSTGRES_URL }, 'DATABASE_READ_URL is for PostgreSQL'],
+  [{ DATABASE_URL: MARIADB_URL, DATABASE_PREPARE: 'false' }, 'DATABASE_PREPARE=false is for PostgreSQL'],
+  [{ DATABASE_URL: 'libsql://s3cret.turso.io' }, 'must not lead to a server of libSQL: leave it out'],
+  ...['ftp://s3cret.example.org', 's3cret.example.org/hook', 'https://s3cret@example.org'].map(
+    (url) => [{ ...EVENTS, EVENTS_URL: url }, BAD_EVENTS_URL] as const,
+  ),
+  [{ EVENTS_URL: 'https://example.org' }, 'EVENTS_SECRET must be set with EVENTS_URL'],
+  ...['s3cret', 'whsec_s3cret', `whsec_${'s3cret'.repeat(20)}`, EVENTS_SECRET.slice(6), `${EVENTS_SECRET}!`].map(
+    (secret) => [{ ...EVENTS, EVENTS_SECRET: secret }, BAD_SECRET] as const,
+  ),
+];
+
+const MEANT = {
+  DATBASE_URL: 'DATABASE_URL',
+  DATABASE_URI: 'DATABASE_URL',
+  DATABSAE_URL: 'DATABASE_URL',
+  database_url: 'DATABASE_URL',
+  DATABASE_REED_URL: 'DATABASE_READ_URL',
+  DATA_DRI: 'DATA_DIR',
+  EVENT_URL: 'EVENTS_URL',
+  METRIC: 'METRICS',
+};
+
 describe('the configuration', () => {
-  test('has a default for everything', () => {
+  test('has a default for everything, and treats an empty value as an absent one', () => {
     expect(readConfig({})).toMatchObject({
       hostVariant: 'fastify',
       host: '127.0.0.1',
@@ -133,103 +196,40 @@ describe('the configuration', () => {
       keepIdleMs: 0,
       transactionTimeoutMs: 8000,
     });
-  });
-
-  test('treats an empty value as an absent one', () => {
     const names = [...REFUSED.map(([name]) => name), 'DATABASE_URL', 'DATA_DIR'];
-    for (const empty of ['', ' ']) {
+    for (const empty of ['', ' '])
       expect(readConfig(Object.fromEntries(names.map((name) => [name, empty])))).toEqual(readConfig({}));
-    }
   });
 
-  test.each(ACCEPTED)('reads %o', (env, config) => {
-    expect(readConfig(env)).toMatchObject(config);
-  });
+  test.each(ACCEPTED)('reads %o', (env, config) => expect(readConfig(env)).toMatchObject(config));
 
   test.each(REFUSED)('refuses %s=%s', (name, value, problem) => {
     expect(messageOf({ [name]: value })).toBe(`The configuration is wrong:\n  - ${problem}`);
   });
 
-  test('refuses sandboxes in production', () => {
-    expect(messageOf({ SANDBOX: '1', NODE_ENV: 'production' })).toBe(
-      'The configuration is wrong:\n  - SANDBOX is for tests and must not be 1 where NODE_ENV is production',
-    );
+  test.each(SECRET)('refuses %o', (env, problem) => {
+    const message = messageOf(env);
+    expect(message).toContain(problem);
+    expect(message).not.toContain('s3cret');
+    expect(message.split('\n')).toHaveLength(2);
   });
 
-  test.each([undefined, 'production', 'staging'])(
-    'refuses an inspector without a token where NODE_ENV is %s',
-    (mode) => {
-      const env = { INSPECTOR: '1', ...(mode && { NODE_ENV: mode }) };
-      expect(messageOf(env)).toBe(
-        'The configuration is wrong:\n  - INSPECTOR needs INSPECTOR_TOKEN, or NODE_ENV=development on a machine that serves nobody else',
+  test('refuses a variable that is almost a known one, without repeating its value', () => {
+    for (const [name, meant] of Object.entries(MEANT))
+      expect(messageOf({ [name]: 'postgres://ada:s3cret@db/shop' })).toBe(
+        `The configuration is wrong:\n  - ${name} is not known: rename it to ${meant}, or set ${meant} as well`,
       );
-      expect(readConfig({ ...env, INSPECTOR_TOKEN: '16 characters in' }).inspector?.token).toBe('16 characters in');
-    },
-  );
-
-  test.each([
-    ['DATBASE_URL', 'DATABASE_URL'],
-    ['DATABASE_URI', 'DATABASE_URL'],
-    ['DATABSAE_URL', 'DATABASE_URL'],
-    ['DATABASEURL', 'DATABASE_URL'],
-    ['database_url', 'DATABASE_URL'],
-    ['DATABASE_REED_URL', 'DATABASE_READ_URL'],
-    ['DATA_DRI', 'DATA_DIR'],
-    ['INSPECTOR_TOKN', 'INSPECTOR_TOKEN'],
-    ['EVENT_URL', 'EVENTS_URL'],
-    ['TRANSACTION_CHECKS', 'TRANSACTION_CHECK'],
-    ['METRIC', 'METRICS'],
-  ])('refuses %s, which is almost %s, without repeating its value', (name, meant) => {
-    expect(messageOf({ [name]: 'postgres://ada:s3cret@db/shop' })).toBe(
-      `The configuration is wrong:\n  - ${name} is not known: rename it to ${meant}, or set ${meant} as well`,
-    );
-  });
-
-  test('accepts variables of other programs, and one that is almost known where the known one is set, too', () => {
     const foreign = { POST: '1', HOSTS: 'a', DATABASE_PORT: 'tcp://10.0.0.1', OTEL_SERVICE_VERSION: '1', PGHOST: 'db' };
     expect(readConfig({ ...foreign, TRACE: '1', TRACES: '0' })).toEqual(readConfig({}));
-  });
-
-  test('refuses replicas of an embedded database', () => {
-    expect(messageOf({ DATABASE_READ_URL: 'postgres://ada:s3cret@r1/shop' })).toBe(
-      'The configuration is wrong:\n  - DATABASE_READ_URL must be set with DATABASE_URL: the embedded database has no replicas',
-    );
-  });
-
-  test('refuses replicas with sandboxes, whose data no replica has', () => {
-    const replicas = { DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'postgres://r1/shop' };
-    expect(messageOf({ SANDBOX: '1', ...replicas })).toBe(
-      'The configuration is wrong:\n  - DATABASE_READ_URL has no effect with SANDBOX=1, because no replica has what a sandbox stores: set one of them',
-    );
-  });
-
-  test('refuses events of sandboxes, which would never be sent', () => {
-    const events = { EVENTS_URL: 'https://example.org/hook', EVENTS_SECRET };
-    expect(messageOf({ SANDBOX: '1', ...events })).toBe(
-      'The configuration is wrong:\n  - EVENTS_URL has no effect with SANDBOX=1, because a sandbox stores nothing: set one of them',
-    );
-  });
-
-  test.each([
-    's3cret',
-    'postgres//ada:s3cret@db',
-    'postgres:s3cret',
-    'postgres://ada:s3cret%ff@db/shop',
-    'postgres://ada:s3cret@db/%ff',
-    'postgres://ada:s3cret@db1:5432,db2:port/shop',
-    'postgres://ada:s3cret@db 1,db2/shop',
-    'postgres://',
-  ])('refuses the DATABASE_URL %s without repeating it', (url) => {
-    const message = messageOf({ DATABASE_URL: url });
-    expect(message).toContain('DATABASE_URL must be a URL like postgres://user:password@host:5432/name');
-    expect(message).not.toContain('s3cret');
   });
 
   const server = { host: 'db', port: 3306, user: 'ada', password: 's3 cret', database: 'shop' };
   test.each([
     ['mariadb://ada:s3%20cret@db/shop', { ...server, sslMode: 'DISABLED', sslFiles: {} }],
-    ['mysql://ada:s3%20cret@db:3307/shop', { ...server, port: 3307, sslMode: 'DISABLED', sslFiles: {} }],
-    ['mariadb://ada:s3%20cret@[::1]/shop', { ...server, host: '::1', sslMode: 'DISABLED', sslFiles: {} }],
+    [
+      'mysql://ada:s3%20cret@[::1]:3307/shop',
+      { ...server, host: '::1', port: 3307, sslMode: 'DISABLED', sslFiles: {} },
+    ],
     ['mariadb://ada:s3%20cret@db/shop?ssl-mode=required', { ...server, sslMode: 'REQUIRED', sslFiles: {} }],
     ['mariadb://ada:s3%20cret@db/shop?ssl-ca=/ca', { ...server, sslMode: 'VERIFY_IDENTITY', sslFiles: { ca: '/ca' } }],
   ])('reads %s as a server of MariaDB', (DATABASE_URL, wanted) => {
@@ -242,109 +242,15 @@ describe('the configuration', () => {
     });
   });
 
-  const MARIADB_URL = 'mariadb://ada:s3cret@db/shop';
-  test.each([
-    [
-      { DATABASE_URL: 'mariadb://ada:s3cret@db' },
-      'DATABASE_URL must be a URL like mariadb://user:password@host:3306/name',
-    ],
-    [{ DATABASE_URL: 'mariadb://ada:s3cret%ff@db/shop' }, 'DATABASE_URL must be a URL like mariadb://'],
-    [{ DATABASE_URL: `${MARIADB_URL}?ssl-mode=on` }, 'ssl-mode in DATABASE_URL must be one of DISABLED, REQUIRED'],
-    [{ DATABASE_URL: `${MARIADB_URL}?sslmode=require` }, 'parameters that are not known for MariaDB: sslmode'],
-    [{ DATABASE_URL: MARIADB_URL, DATABASE_READ_URL: POSTGRES_URL }, 'DATABASE_READ_URL is for PostgreSQL'],
-    [{ DATABASE_URL: MARIADB_URL, DATABASE_PREPARE: 'false' }, 'DATABASE_PREPARE=false is for PostgreSQL'],
-    [{ DATABASE_URL: 'libsql://s3cret.turso.io' }, 'must not lead to a server of libSQL: leave it out'],
-    [{ DATABASE_URL: 'http://s3cret:8080' }, 'docs/service/distributed-engines.md says why'],
-  ])('refuses %o without repeating a password', (env, words) => {
-    const message = messageOf(env);
-    expect(message).toContain(words);
-    expect(message).not.toContain('s3cret');
-  });
-
-  test('refuses a target_session_attrs that PostgreSQL does not have', () => {
-    const message = messageOf({ DATABASE_URL: 'postgres://ada:s3cret@db1,db2/shop?target_session_attrs=master' });
-    expect(message).toBe(
-      'The configuration is wrong:\n  - target_session_attrs in DATABASE_URL must be one of any, read-write, read-only, primary, standby, prefer-standby',
-    );
-  });
-
-  test.each(['read-write', 'primary', 'master'])('refuses replicas with target_session_attrs=%s', (target) => {
-    const url = `postgres://ada:s3cret@r1,r2/shop?target_session_attrs=${target}`;
-    expect(messageOf({ DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: url })).toBe(
-      'The configuration is wrong:\n  - target_session_attrs in DATABASE_READ_URL must be one of any, read-only, standby, prefer-standby',
-    );
-  });
-
-  test('refuses a DATABASE_READ_URL that is no URL without repeating it', () => {
-    const message = messageOf({ DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'mysql://ada:s3cret@r1/shop' });
-    expect(message).toContain('DATABASE_READ_URL must be a URL like postgres://user:password@host:5432/name');
-    expect(message).not.toContain('s3cret');
-  });
-
-  test('of events and replicas together makes an object graph that is complete', async () => {
-    const both = { EVENTS_URL: 'https://example.org', EVENTS_SECRET, DATABASE_READ_URL: POSTGRES_URL };
-    await using container = createAppContainer(readConfig({ DATABASE_URL: POSTGRES_URL, ...both }));
+  test('of events and replicas makes an object graph with them, and none without', async () => {
+    await using container = createAppContainer(readConfig({ ...EVENTS, ...REPLICAS }));
     expect(container.resolve('IReplicatedPool')?.size).toMatchObject({ open: 0, idle: 0, waiting: 0 });
     expect(container.resolve('IEventRelay')).toBeDefined();
-  });
-
-  test('without events and replicas makes an object graph in which theirs are undefined', async () => {
-    await using container = createAppContainer(readConfig({ DATA_DIR: ':memory:' }));
+    await using without = createAppContainer(readConfig({ PORT: '4711', DATA_DIR: ':memory:' }));
     for (const key of ['IReplicatedPool', 'IReplicaPools', 'IOutbox', 'IEventRelay', 'ITransactionEvents'] as const)
-      expect(container.resolve(key)).toBeUndefined();
-  });
-
-  test.each(['foo', 'allow', 'REQUIRE', 'require&sslmode=foo'])('refuses sslmode=%s', (sslmode) => {
-    expect(messageOf({ DATABASE_URL: `postgres://ada:s3cret@db/shop?sslmode=${sslmode}` })).toBe(
-      'The configuration is wrong:\n  - sslmode in DATABASE_URL must be one of disable, prefer, require, verify-ca, verify-full, no-verify',
-    );
-  });
-
-  test.each(['\n', '\r\n', '\t'])('refuses an INSPECTOR_TOKEN that ends with %j without repeating it', (end) => {
-    expect(messageOf({ INSPECTOR: '1', INSPECTOR_TOKEN: `s3cret s3cret s3cret${end}` })).toBe(
-      'The configuration is wrong:\n  - INSPECTOR_TOKEN must not contain line breaks or other control characters, not even at its end',
-    );
-  });
-
-  test.each([
-    'ftp://s3cret.example.org',
-    's3cret.example.org/hook',
-    'https://ada:s3cret@example.org',
-    'https://s3cret@example.org',
-  ])('refuses the EVENTS_URL %s without repeating it', (url) => {
-    expect(messageOf({ EVENTS_URL: url, EVENTS_SECRET })).toBe(
-      'The configuration is wrong:\n  - EVENTS_URL must be an http or https URL without a user and a password',
-    );
-  });
-
-  test('refuses an EVENTS_URL without a secret', () => {
-    expect(messageOf({ EVENTS_URL: 'https://example.org' })).toBe(
-      'The configuration is wrong:\n  - EVENTS_SECRET must be set with EVENTS_URL: a receiver cannot know otherwise who sends an event',
-    );
-  });
-
-  test.each(['s3cret', 'whsec_s3cret', `whsec_${'s3cret'.repeat(20)}`, EVENTS_SECRET.slice(6), `${EVENTS_SECRET}!`])(
-    'refuses the EVENTS_SECRET %s without repeating it',
-    (secret) => {
-      expect(messageOf({ EVENTS_URL: 'https://example.org', EVENTS_SECRET: secret })).toBe(
-        'The configuration is wrong:\n  - EVENTS_SECRET must be whsec_ and 24 to 64 random bytes in base64: echo "whsec_$(openssl rand -base64 32)"',
-      );
-    },
-  );
-
-  test.each(['0', '1'])('refuses an INSPECTOR_TOKEN of 15 characters without repeating it, with INSPECTOR=%s', (on) => {
-    const token = 's3cret s3cret s';
-    expect(messageOf({ INSPECTOR: on, INSPECTOR_TOKEN: token })).toBe(
-      'The configuration is wrong:\n  - INSPECTOR_TOKEN must have at least 16 characters, or it can be guessed',
-    );
-  });
-
-  test('is available as IConfigService, with typed values', async () => {
-    await using container = createAppContainer(readConfig({ PORT: '4711', DATA_DIR: ':memory:' }));
-    const config: IConfigService = container.resolve('IConfigService');
-    const port: number = config.get('port');
+      expect(without.resolve(key)).toBeUndefined();
+    const port: number = without.resolve('IConfigService').get('port');
     expect(port).toBe(4711);
-    expect(config.get('database')).toEqual({ kind: 'sqlite', folder: ':memory:', acquireTimeoutMs: 2000 });
   });
 
   test('reports all problems at once', () => {
@@ -352,17 +258,14 @@ describe('the configuration', () => {
     expect(problems).toHaveLength(1 + new Set(REFUSED.map(([name]) => name)).size);
   });
 
-  test('that is invalid makes the program exit with 78 before it listens', async () => {
+  test.each([
+    ['main.js', []],
+    ['stock.js', ['list']],
+  ])('that is invalid makes %s exit with 78', async (program, args) => {
     const wrong = { PORT: 'http', LOG_LEVEL: 'loud', DATABASE_URL: 'mysql://ada:s3cret@db' };
-    const { code, output } = await new ServiceProcess(wrong).exit;
-    expect(code).toBe(78);
-    expect(output).toBe(`${messageOf(wrong)}\n`);
-  });
-
-  test('that is invalid makes the stock command exit with 78', async () => {
-    const { code, output } = await new ServiceProcess({ LOG_LEVEL: 'loud' }, { program: 'stock.js', args: ['list'] })
-      .exit;
-    expect(code).toBe(78);
-    expect(output).toBe(`${messageOf({ LOG_LEVEL: 'loud' })}\n`);
+    expect(await new ServiceProcess(wrong, { program, args }).exit).toEqual({
+      code: 78,
+      output: `${messageOf(wrong)}\n`,
+    });
   });
 });

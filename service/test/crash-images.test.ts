@@ -1,6 +1,5 @@
 import { closeSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { HOST_VARIANTS } from '../src/config/config.js';
 import { OrderLoad } from './support/order-load.js';
 import { SqliteStorage } from './support/sqlite-storage.js';
 
@@ -35,18 +34,18 @@ const HALVES = `SELECT id FROM orders WHERE id NOT IN (SELECT order_id FROM orde
   UNION ALL SELECT order_id FROM order_items WHERE order_id NOT IN (SELECT id FROM orders)
   UNION ALL SELECT request_id FROM reservations WHERE request_id NOT IN (SELECT request_id FROM orders)`;
 
-describe.each(HOST_VARIANTS)('on %s, a service that was killed', (host) => {
+describe('a service that was killed', () => {
   test.each(LEFT)('and left $what starts with what was acknowledged', async (left) => {
     const { change, lost = 0 } = left;
     await using storage = new SqliteStorage();
-    await using killed = storage.start(host);
+    await using killed = storage.start();
     await using load = new OrderLoad(await killed.url());
     await load.acknowledges(40);
     killed.kill();
     await killed.exit;
     await load.end().catch(() => undefined);
     await change?.(storage);
-    await using next = storage.start(host);
+    await using next = storage.start();
     await next.url();
     const stored = await storage.products();
     const missing = load.acknowledged.filter(({ product }) => !stored.has(product));
@@ -57,7 +56,7 @@ describe.each(HOST_VARIANTS)('on %s, a service that was killed', (host) => {
 
 test('npm run check-database finds a damaged page, and says what to do', async () => {
   await using storage = new SqliteStorage();
-  await using service = storage.start('express');
+  await using service = storage.start();
   await using load = new OrderLoad(await service.url());
   await load.acknowledges(40);
   await load.end();

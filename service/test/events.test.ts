@@ -2,7 +2,6 @@ import { hasPostgres } from '@ambit/host-contract';
 import { createOutbox, type OutboxEvent, outboxSchema } from '@ambit/outbox';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { readEventsCommand } from '../src/events/events-command.js';
 import { EventSender } from '../src/events/sender.js';
@@ -18,7 +17,7 @@ const post = (app: App, path: string, body: object, headers: Record<string, stri
   app.request<{ id: string }>({ method: 'POST', path, body, headers });
 
 describe.each(databaseKinds)('with EVENTS_URL on $name', (kind) => {
-  describe.skipIf(kind.missing).each(HOST_VARIANTS)('on %s', (variant) => {
+  describe.skipIf(kind.missing)('on Fastify', () => {
     let database: TestDatabase;
     let receiver: EventReceiver;
     let app: App;
@@ -26,14 +25,13 @@ describe.each(databaseKinds)('with EVENTS_URL on $name', (kind) => {
     beforeEach(async () => {
       database = await kind.open();
       receiver = await EventReceiver.open();
-      app = await App.start(variant, { ...database.env, ...receiver.env });
+      app = await App.start('fastify', { ...database.env, ...receiver.env });
     });
     afterEach(async () => {
       await app.stop();
       await receiver[Symbol.asyncDispose]();
       await database.drop();
     });
-    const stored = (): Promise<object[]> => app.pool.query('SELECT state, attempts, last_error FROM outbox');
 
     test('a user and an order are posted, each as a signed CloudEvent', async () => {
       const { body: user } = await post(app, '/api/users', ADA);
@@ -79,17 +77,6 @@ describe.each(databaseKinds)('with EVENTS_URL on $name', (kind) => {
       await receiver.hasEvents(1);
       await app.log.finds({ msg: 'the receiver of events accepts them again' });
     });
-
-    test('a receiver that hangs holds back no other event', async () => {
-      receiver.reaction = 'hang';
-      await post(app, '/api/users', ADA);
-      await receiver.hasRequests(1);
-      receiver.reaction = 204;
-      await post(app, '/api/orders', ORDER);
-      await receiver.hasEvents(1);
-      expect(receiver.events[0]?.type).toBe('order.created');
-      await expect.poll(stored).toEqual([{ state: 'pending', attempts: 0, last_error: null }]);
-    });
   });
 });
 
@@ -133,9 +120,9 @@ describe('a delivery that is aborted', () => {
   });
 });
 
-describe.each(databaseKinds)('the events command on $name', (kind) => {
-  test.skipIf(kind.missing)('lists what failed for good, and sends it again', async () => {
-    await using database = await kind.open();
+describe('the events command', () => {
+  test('lists what failed for good, and sends it again', async () => {
+    await using database = await sqlite.open();
     await using receiver = await EventReceiver.open();
     receiver.reaction = 410;
     const env = { ...database.env, ...receiver.env };

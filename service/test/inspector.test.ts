@@ -27,10 +27,10 @@ class Lines extends LogOutput {
   }
 }
 
-describe.each(['express', 'fastify'])('with INSPECTOR=always on %s', (HOST_VARIANT) => {
+describe('with INSPECTOR=always', () => {
   const start = async (env: Record<string, string> = {}) => {
     const output = new Lines();
-    const service = await startService(readConfig({ ...QUIET, ...env, HOST_VARIANT }), { output });
+    const service = await startService(readConfig({ ...QUIET, ...env }), { output });
     const recorded = async (id: number): Promise<Recorded> =>
       (await (await fetch(`${service.url}/inspector/requests/${id}`)).json()) as Recorded;
     return { service, output, recorded, [Symbol.asyncDispose]: () => service.stop() };

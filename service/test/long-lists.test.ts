@@ -3,7 +3,8 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { connectionLost } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { onOneStage } from './support/every-stage.js';
+import { onBothHosts, onOneStage } from './support/every-stage.js';
+import type { Stage } from './support/stage.js';
 
 const PAGE = 500;
 /** With names of this length, so many users are more than sockets buffer. */
@@ -13,26 +14,30 @@ const MANY = 6000;
 /** Rows of one INSERT. */
 const BATCH = 100;
 
+async function fillUsers(stage: Stage, count: number, nameLength = 1): Promise<void> {
+  for (let n = 1; n <= count; n += BATCH) {
+    const numbers = Array.from({ length: Math.min(BATCH, count + 1 - n) }, (_, index) => n + index);
+    const rows = numbers.map((__, index) => `($${3 * index + 1}, $${3 * index + 2}, $${3 * index + 3})`);
+    const values = numbers.flatMap((number) => [
+      `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`,
+      `"Zoë" \\ ${'x'.repeat(nameLength)}${number}`,
+      'x@example.org',
+    ]);
+    await stage.rows(`INSERT INTO users (id, name, email) VALUES ${rows.join(', ')}`, values);
+  }
+}
+
+/** The head of a response whose body is not read, except what Node buffers. */
+async function beginToRead(stage: Stage, path = '/api/users'): Promise<IncomingMessage> {
+  const [response] = (await once(get(stage.app.url + path, { agent: false }), 'response')) as [IncomingMessage];
+  return response;
+}
+
 onOneStage((stage) => {
-  const fill = async (count: number, nameLength = 1): Promise<void> => {
-    for (let n = 1; n <= count; n += BATCH) {
-      const numbers = Array.from({ length: Math.min(BATCH, count + 1 - n) }, (_, index) => n + index);
-      const rows = numbers.map((__, index) => `($${3 * index + 1}, $${3 * index + 2}, $${3 * index + 3})`);
-      const values = numbers.flatMap((number) => [
-        `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`,
-        `"Zoë" \\ ${'x'.repeat(nameLength)}${number}`,
-        'x@example.org',
-      ]);
-      await stage.rows(`INSERT INTO users (id, name, email) VALUES ${rows.join(', ')}`, values);
-    }
-  };
+  const fill = (count: number, nameLength?: number) => fillUsers(stage, count, nameLength);
   const expected = async (): Promise<object[]> => stage.rows('SELECT id, name, email FROM users ORDER BY id');
   const counts = (): unknown[] => stage.app.log.audits.map(({ action, count }) => [action, count]);
-  /** The head of a response whose body is not read, except what Node buffers. */
-  const begin = async (path = '/api/users'): Promise<IncomingMessage> => {
-    const [response] = (await once(get(stage.app.url + path, { agent: false }), 'response')) as [IncomingMessage];
-    return response;
-  };
+  const begin = (path?: string) => beginToRead(stage, path);
   /** How many rows each statement returned, and in which turn of the event loop it began. */
   const spyOnReads = (): { rows: number; turn: number }[] => {
     const reads: { rows: number; turn: number }[] = [];
@@ -132,23 +137,6 @@ onOneStage((stage) => {
     });
   });
 
-  test('when the database fails in the middle, the connection is closed, and the failure is logged', async () => {
-    await fill(700);
-    const query = stage.app.pool.query.bind(stage.app.pool);
-    let times = 0;
-    vi.spyOn(stage.app.pool, 'query').mockImplementation((sql, params) =>
-      ++times === 2 ? Promise.reject(connectionLost()) : query(sql, params),
-    );
-    const response = await begin();
-    await expect(text(response)).rejects.toThrow('aborted');
-    expect(await stage.app.log.finds({ msg: 'request failed' })).toMatchObject({
-      level: 50,
-      requestId: response.headers['x-request-id'],
-      err: { code: 'AMBIT_TX_CONNECTION_LOST' },
-    });
-    expect(counts()).toEqual([['users_listed', PAGE]]);
-  });
-
   /** Until nothing changed while the service handled other requests. */
   async function untilSteady(value: () => number): Promise<void> {
     for (let before = -1; before !== value();) {
@@ -156,4 +144,25 @@ onOneStage((stage) => {
       for (let times = 0; times < 20; times++) await stage.get('/health/live');
     }
   }
+});
+
+onBothHosts((stage) => {
+  afterEach(() => vi.restoreAllMocks());
+
+  test('when the database fails in the middle, the connection is closed, and the failure is logged', async () => {
+    await fillUsers(stage, 700);
+    const query = stage.app.pool.query.bind(stage.app.pool);
+    let times = 0;
+    vi.spyOn(stage.app.pool, 'query').mockImplementation((sql, params) =>
+      ++times === 2 ? Promise.reject(connectionLost()) : query(sql, params),
+    );
+    const response = await beginToRead(stage);
+    await expect(text(response)).rejects.toThrow('aborted');
+    expect(await stage.app.log.finds({ msg: 'request failed' })).toMatchObject({
+      level: 50,
+      requestId: response.headers['x-request-id'],
+      err: { code: 'AMBIT_TX_CONNECTION_LOST' },
+    });
+    expect(stage.app.log.audits).toMatchObject([{ action: 'users_listed', count: PAGE }]);
+  });
 });

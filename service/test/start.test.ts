@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { hasSubscribers } from 'node:diagnostics_channel';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { Container } from '@ambit/container';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { listening } from './support/ports.js';
@@ -55,30 +54,6 @@ describe('the service', () => {
       expect(await failsToListen({ PORT })).toEqual([1, expected]);
       taken.close();
     });
-  });
-
-  test.each(HOST_VARIANTS)('with INSPECTOR=1 logs the URL of the inspector, with %s', async (HOST_VARIANT) => {
-    await using service = new ServiceProcess({
-      HOST_VARIANT,
-      DATA_DIR: ':memory:',
-      INSPECTOR: '1',
-      NODE_ENV: 'development',
-    });
-    const { url, inspector } = await service.says('listening');
-    expect(inspector).toBe(`${String(url)}/inspector`);
-    expect((await fetch(String(inspector))).status).toBe(200);
-  });
-
-  test.each(HOST_VARIANTS)('does not start when its port is in use, with %s', async (HOST_VARIANT) => {
-    const taken = createServer();
-    const PORT = String(await listening(taken));
-    const config = readConfig({ HOST_VARIANT, PORT, DATA_DIR: ':memory:', LOG_LEVEL: 'silent' });
-    await expect(startService(config)).rejects.toThrow('EADDRINUSE');
-    // A failure during clean-up does not hide the first error.
-    const dispose = vi.spyOn(Container.prototype, 'dispose').mockRejectedValueOnce(new Error('It fails to dispose'));
-    await expect(startService(config)).rejects.toThrow('EADDRINUSE');
-    dispose.mockRestore();
-    taken.close();
   });
 
   test.each(HOST_VARIANTS)(

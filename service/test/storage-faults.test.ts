@@ -3,7 +3,6 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { backupSqlite } from '@ambit/transaction/sqlite';
 import { describe, expect, test } from 'vitest';
-import { HOST_VARIANTS } from '../src/config/config.js';
 import { canMountDisks, SqliteStorage } from './support/sqlite-storage.js';
 import { DISK_FULL, type Fault, fill, keepPromises } from './support/storage-faults.js';
 
@@ -23,7 +22,7 @@ const limitFiles = ({ service }: SqliteStorage, bytes: string): void =>
 
 const RESTORED = { notReady: STORAGE, restarts: true, restore: restoreBackup, destroys: true } as const;
 
-const FAULTS: readonly Fault<SqliteStorage>[] = [
+const FAULTS: readonly Fault[] = [
   {
     what: 'the file is deleted',
     cause: async (storage) => {
@@ -60,17 +59,17 @@ const FAULTS: readonly Fault<SqliteStorage>[] = [
   },
 ];
 
-const FULL: Fault<SqliteStorage> = {
+const FULL: Fault = {
   ...DISK_FULL,
   missing: !canMountDisks,
   cause: ({ folder }) => fill(folder),
   repair: ({ folder }) => rmSync(join(folder, 'filler')),
 };
 
-describe.each(HOST_VARIANTS)('on %s, SQLite', (host) => {
+describe('on SQLite, the service', () => {
   for (const fault of [...FAULTS, FULL])
     test.skipIf(fault.missing)(`keeps its promises where ${fault.what}`, async () => {
       await using storage = new SqliteStorage({ onSmallDisk: fault === FULL });
-      await expect(keepPromises(storage, host, fault)).resolves.toBeUndefined();
+      await expect(keepPromises(storage, fault)).resolves.toBeUndefined();
     });
 });

@@ -122,26 +122,8 @@ export function exampleRequest({ method, path, parameters, request }: Documented
 /** Values for the parameters that have no example. */
 const VALUES: Readonly<Record<string, string>> = {
   id: '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11',
-  after: '00000000-0000-0000-0000-000000000000',
-  'Idempotency-Key': 'a-key',
 };
 
 function valueOf(parameter: Parameter | undefined): string {
   return String(parameter?.example ?? VALUES[parameter?.name ?? '']);
-}
-
-/** The same with all parameters. */
-export function fullExampleRequest(operation: DocumentedOperation): Request {
-  const { path, ...request } = exampleRequest(operation);
-  const valuesIn = (place: Parameter['in']): [string, string][] =>
-    operation.parameters
-      .filter((parameter) => parameter.in === place)
-      .map((parameter) => [parameter.name, valueOf(parameter)]);
-  const query = new URLSearchParams(valuesIn('query')).toString();
-  const cookies = valuesIn('cookie').map(([name, value]) => `${name}=${value}`);
-  const headers = {
-    ...Object.fromEntries(valuesIn('header')),
-    ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
-  };
-  return { ...request, path: query ? `${path}?${query}` : path, headers };
 }

@@ -76,20 +76,6 @@ export async function scannedTables(pool: IDatabasePool, { sql, params }: Execut
   return scanned;
 }
 
-/** Whether the plan is reused: PostgreSQL plans five times with the values before it decides. */
-export async function keepsItsPlan(pool: IDatabasePool, { sql, params }: Executed): Promise<boolean> {
-  let kept = 0;
-  await inTransaction(pool, async (connection) => {
-    await connection.query(`PREPARE asked AS ${sql}`);
-    const execute = params.length === 0 ? 'EXECUTE asked' : `EXECUTE asked(${params.map(literal).join(', ')})`;
-    for (let times = 0; times < 6; times++) await connection.query(`EXPLAIN ${execute}`);
-    const counted = `SELECT CAST(generic_plans AS integer) AS kept FROM pg_prepared_statements WHERE name = 'asked'`;
-    [{ kept }] = (await connection.query(counted)) as [{ kept: number }];
-    await connection.query('DEALLOCATE asked');
-  });
-  return kept > 0;
-}
-
 /** `limited`: a LIMIT above ends the scan early. */
 function scansIn(plan: Plan, limited: boolean): string[] {
   const { 'Node Type': type, 'Relation Name': table, 'Index Cond': condition, Plans: inner = [] } = plan;

@@ -45,7 +45,7 @@ export class ReplicatedStage {
   }
 
   /** An instance of the service, until the test is finished. */
-  async start(HOST_VARIANT: HostVariant, env: Readonly<Record<string, string>> = {}): Promise<Instance> {
+  async start(HOST_VARIANT: HostVariant = 'fastify', env: Readonly<Record<string, string>> = {}): Promise<Instance> {
     const { primary, standby } = this.urls;
     const service = await startService(
       readConfig({
@@ -82,13 +82,6 @@ export class ReplicatedStage {
     const { rows } = await this.#onPrimary.query('SELECT pg_current_wal_insert_lsn() AS lsn');
     const isThere = 'SELECT pg_last_wal_replay_lsn() >= $1 AS there';
     while ((await this.#onStandby.query(isThere, [rows[0].lsn])).rows[0].there !== true);
-  }
-
-  /** How many connections the service has to each of the two. */
-  async connections(): Promise<number[]> {
-    const sql = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'ambit-service'";
-    const counts = [this.#onPrimary, this.#onStandby].map((client) => client.query<{ count: number }>(sql));
-    return (await Promise.all(counts)).map(({ rows }) => rows[0]?.count ?? NaN);
   }
 
   promoteStandby(): Promise<void> {

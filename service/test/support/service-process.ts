@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Happenings, RawClient } from '@ambit/host-contract';
 import type { LogRecord } from './log-book.js';
 
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 50_000;
 
 export interface Exit {
   readonly code: number | null;

@@ -3,9 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import type { HostVariant } from './app.js';
 import { ServiceProcess } from './service-process.js';
-import type { Storage } from './storage-faults.js';
 
 /** The service then sees a file system of 4 MB in its folder, which nobody else sees. Works without root where users may do so. */
 const ON_SMALL_DISK = [
@@ -20,7 +18,7 @@ export const canMountDisks =
   process.platform === 'linux' && spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', tmpdir()]).status === 0;
 
 /** The folder of the embedded database. */
-export class SqliteStorage implements Storage {
+export class SqliteStorage implements AsyncDisposable {
   readonly #own = mkdtempSync(join(tmpdir(), 'ambit-storage-'));
   readonly #onSmallDisk: boolean;
   #service: ServiceProcess | undefined;
@@ -47,8 +45,8 @@ export class SqliteStorage implements Storage {
   /** A place outside of the folder. */
   readonly beside = (name: string): string => join(this.#own, name);
 
-  start(host: HostVariant): ServiceProcess {
-    const env = { HOST_VARIANT: host, DATA_DIR: this.#data, TRANSACTION_CHECK: 'throw' };
+  start(): ServiceProcess {
+    const env = { DATA_DIR: this.#data, TRANSACTION_CHECK: 'throw' };
     const exec = this.#onSmallDisk ? { execPath: '/usr/bin/unshare', execArgv: ON_SMALL_DISK } : {};
     this.#service = new ServiceProcess(env, exec);
     return this.#service;

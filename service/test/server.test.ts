@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { requestText } from '@ambit/host-contract';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { limitServer, respondToClientError } from '../src/http/server.js';
+import { urlOf } from '../src/hosts/host.js';
+import { acceptWaitingClients, limitServer, respondToClientError } from '../src/http/server.js';
 import { createLogger } from '../src/index.js';
 
 const [HEAD = '', BODY = ''] = requestText({ method: 'POST', path: '/', body: 'text' }).split(/(?<=\r\n\r\n)/);
@@ -15,7 +16,7 @@ const [HEAD = '', BODY = ''] = requestText({ method: 'POST', path: '/', body: 't
 const MUCH = 64 * 1_048_576;
 
 let server: Server;
-let carriedOut = 0;
+let asked: unknown[];
 /** A client that never closes its side of the connection. */
 let client: Socket;
 /** The server's end of the client's connection. */
@@ -23,9 +24,10 @@ let socket: Socket;
 
 beforeEach(async () => {
   const logger = createLogger('silent');
+  asked = [];
   server = createServer({ connectionsCheckingInterval: 10 }, (req, res) => {
-    req.resume().on('end', () => (carriedOut += 1));
-    if (req.method === 'GET') res.end(Buffer.alloc(MUCH));
+    req.resume().on('end', () => asked.push(req.url));
+    if (req.method === 'GET') res.end(req.url === '/' ? Buffer.alloc(MUCH) : '');
     if (req.method === 'PUT') res.end();
   });
   limitServer(server, { logger });
@@ -41,15 +43,22 @@ afterEach(() => {
   server.close();
 });
 
-test('a request that took too long gets 408, and is not carried out when the rest arrives', async () => {
+test('a head has 30 s to arrive, a whole request 60 s', () => {
+  expect([server.headersTimeout, server.requestTimeout]).toEqual([30_000, 60_000]);
+});
+
+test.each([
+  ['head', 'GET /health/live HTTP/1.1\r\n'],
+  ['body', HEAD],
+])('a %s that arrives too slowly gets 408, and is not carried out when the rest arrives', async (_what, start) => {
   server.headersTimeout = server.requestTimeout = 50;
   const closed = once(socket, 'close');
-  client.write(HEAD);
+  client.write(start);
   const [response] = (await once(client, 'data')) as [Buffer];
   expect(response.toString()).toMatch(/^HTTP\/1\.1 408 [^]*\{"error":"The request took too long to arrive"\}$/);
   client.write(BODY);
   await closed;
-  expect(carriedOut).toBe(0);
+  expect(asked).toEqual([]);
 });
 
 test('invalid HTTP gets 400, and its connection is closed even if the client keeps it open', async () => {
@@ -94,30 +103,20 @@ test('connections beyond the limit are closed at once, and logged once a minute'
   try {
     const lines: string[] = [];
     const logger = createLogger('info', { write: (line) => void lines.push(line) });
-    limitServer(limited, { logger, maxConnections: 2 });
+    limitServer(limited, { logger, maxConnections: 1 });
     await once(limited.listen(0, '127.0.0.1'), 'listening');
     const { port } = limited.address() as AddressInfo;
-    const silent = await Promise.all(
-      [1, 2].map(async () => {
-        const accepted = once(limited, 'connection');
-        const one = connect(port, '127.0.0.1');
-        await accepted;
-        return one;
-      }),
-    );
-    const refuse = async (): Promise<void> => {
-      await once(
-        connect(port, '127.0.0.1')
-          .on('error', () => undefined)
-          .resume(),
-        'close',
-      );
-    };
-    for (let i = 0; i < 3; i++) await refuse();
+    const accepted = once(limited, 'connection');
+    const silent = connect(port, '127.0.0.1');
+    await accepted;
+    for (let i = 0; i < 3; i++) {
+      const refused = connect(port, '127.0.0.1').on('error', () => undefined);
+      await once(refused.resume(), 'close');
+    }
     const record = {
       level: 40,
       msg: 'connections refused: as many are open as MAX_CONNECTIONS allows',
-      maxConnections: 2,
+      maxConnections: 1,
       fix: expect.stringContaining('ulimit -n'),
     };
     const records = (): object[] => lines.map((line) => JSON.parse(line) as object);
@@ -126,7 +125,7 @@ test('connections beyond the limit are closed at once, and logged once a minute'
     expect(records()).toMatchObject([record, { ...record, refused: 2 }]);
     vi.advanceTimersByTime(60_000);
     expect(lines).toHaveLength(2);
-    for (const one of silent) one.destroy();
+    silent.destroy();
   } finally {
     vi.useRealTimers();
     limited.close();
@@ -142,4 +141,11 @@ test('by default three quarters of the descriptors are for connections', () => {
     });
   expect(Number(most('512'))).toBe(384);
   expect(Number(most('$(ulimit -Hn)'))).toBeLessThanOrEqual(10_000);
+});
+
+test('acceptWaitingClients() sends a request of its own, and resolves when nobody responds', async () => {
+  await acceptWaitingClients(urlOf(server));
+  await expect.poll(() => asked).toEqual(['/health/live']);
+  for (const url of ['http://127.0.0.1:1', 'http://[fe80::1%nowhere]:1'])
+    await expect(acceptWaitingClients(url)).resolves.toBeUndefined();
 });
