@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { backup, backupKinds, BackupPlace, type Environment, PATH } from './support/backups.js';
-import { mariadb, postgres } from './support/databases.js';
+import { postgres } from './support/databases.js';
 import { request } from './support/http.js';
 import { ServiceProcess } from './support/service-process.js';
 
@@ -57,11 +57,6 @@ describe('the backup command', () => {
     return { ...(await backup({ ...PATH, ...env }, join(folder, 'backup'))), left: readdirSync(folder) };
   }
 
-  async function start(env: Environment): Promise<void> {
-    await using service = new ServiceProcess(env);
-    await service.url();
-  }
-
   test('prints its usage', async () => {
     expect(await backup(PATH)).toEqual({ code: 64, output: expect.stringContaining('npm run backup -- <file>') });
   });
@@ -85,28 +80,6 @@ describe('the backup command', () => {
     const env = { PATH: folder, DATABASE_URL: 'postgres://ada:s3cret@127.0.0.1/shop' };
     const { code, output } = await backup(env, join(folder, 'backup'));
     expect([code, output]).toEqual([1, expect.stringContaining('postgresql-client')]);
-  });
-
-  describe.skipIf(mariadb.missing)('with MariaDB', () => {
-    test('reports that mariadb-dump is missing', async () => {
-      const env = await place.newDatabase(mariadb.open);
-      await start(env);
-      const { code, output } = await backup({ ...env, PATH: folder }, join(folder, 'backup'));
-      expect([code, output]).toEqual([1, expect.stringContaining('mariadb-client')]);
-    });
-
-    test('prints the errors of mariadb-dump, and passes it no password as an argument', async () => {
-      const env = await place.newDatabase(mariadb.open);
-      await start(env);
-      const program = join(folder, 'mariadb-dump');
-      writeFileSync(program, '#!/bin/sh\necho "$MYSQL_PWD $*" >&2\nexit 1\n', { mode: 0o755 });
-      const { code, output } = await backup({ ...env, PATH: folder }, join(folder, 'backup'));
-      expect(code).toBe(1);
-      expect(output).toMatch(
-        /^--no-defaults --host=\S+ --port=\d+ --protocol=tcp --user=\w+ --skip-ssl --single-transaction /,
-      );
-      expect(readdirSync(folder)).toEqual(['mariadb-dump']);
-    });
   });
 
   test('prints the errors of pg_dump, and passes it the password through the environment', async () => {

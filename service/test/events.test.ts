@@ -116,7 +116,6 @@ describe('a delivery that is aborted', () => {
     expect(await ended).toBeInstanceOf(Error);
     const msg = 'The receiver of events does not accept them; they are kept and sent again';
     expect(app.log.records.filter((record) => record['msg'] === msg)).toHaveLength(lines);
-    sender.dispose();
   });
 });
 

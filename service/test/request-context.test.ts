@@ -1,4 +1,4 @@
-import { Pause, requestText } from '@ambit/host-contract';
+import { Pause } from '@ambit/host-contract';
 import { describe, expect, test } from 'vitest';
 import type { IRequestContext } from '../src/ids.js';
 import { Problem } from '../src/problem.js';
@@ -37,23 +37,12 @@ onBothHosts((stage) => {
       expect(await stage.app.log.finds({ msg: 'request', requestId })).toMatchObject({ method, path, status });
     });
 
-    test.each([
-      ['what is no HTTP', 'HELLO\r\n\r\n', { msg: 'request refused', status: 400 }],
-      ['an expectation', requestText({ path: '/', headers: { expect: 'x' } }), { msg: 'request', status: 417 }],
-      [
-        'an expectation at a whole address',
-        requestText({ path: 'http://ada:secret@test/a#secret', headers: { expect: 'x' } }),
-        { msg: 'request', status: 417, path: '/a' },
-      ],
-      ['an address of half a host', requestText({ path: 'http://[/a' }), { msg: 'request', status: 404, path: '/a' }],
-      ['half an address', requestText({ path: '//%@b/#x' }), { msg: 'request', status: 400, path: '//%@b/' }],
-      ['what is no address', requestText({ path: '*a' }), { msg: 'request', status: 404, path: '/*a' }],
-    ])('is sent and logged for %s', async (_what, text, record) => {
+    test('is sent and logged for what is no HTTP', async () => {
       const client = await stage.app.client();
-      client.write(text);
+      client.write('HELLO\r\n\r\n');
       const { status, headers } = await client.response();
-      expect(status).toBe(record.status);
-      await stage.app.log.finds({ ...record, requestId: headers['x-request-id'] });
+      expect(status).toBe(400);
+      await stage.app.log.finds({ msg: 'request refused', status, requestId: headers['x-request-id'] });
       client.leave();
     });
 
@@ -122,13 +111,6 @@ onBothHosts((stage) => {
       expect(stage.app.log.audits).toMatchObject([{ userId: 'Grace' }, { userId: 'Ada' }]);
     });
 
-    test('adds the caller to the log line of the request', async () => {
-      stage.app.identify = () => 'Grace';
-      await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
-      const { requestId } = await stage.app.log.finds({ msg: 'request', path: '/api/users', userId: 'Grace' });
-      expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', requestId }]);
-    });
-
     test('refuses a request with a Problem, and nothing is stored', async () => {
       stage.app.identify = () => {
         throw new Problem(401, 'The token is not known', { 'www-authenticate': 'Bearer' });
@@ -136,15 +118,6 @@ onBothHosts((stage) => {
       const response = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
       expect(response).toMatchObject({ status: 401, body: { error: 'The token is not known' } });
       expect(response.headers.get('www-authenticate')).toBe('Bearer');
-      expect(await stage.rows('SELECT id FROM users')).toEqual([]);
-    });
-
-    test('that fails gets 500, and nothing is stored', async () => {
-      stage.app.identify = () => {
-        throw new Error('The directory is down');
-      };
-      const response = await stage.post('/api/users', { name: 'Ada', email: 'ada@example.org' });
-      expect(response).toMatchObject({ status: 500, body: { error: 'Internal Server Error' } });
       expect(await stage.rows('SELECT id FROM users')).toEqual([]);
     });
   });

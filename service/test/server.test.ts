@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { requestText } from '@ambit/host-contract';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { urlOf } from '../src/hosts/host.js';
@@ -76,25 +75,6 @@ test('the connection of a client that does not read its response is closed', asy
   client.pause();
   client.write(requestText({ path: '/' }));
   await closed;
-});
-
-test('an idle connection is closed although its client sends an empty line now and then', async () => {
-  server.keepAliveTimeout = 100;
-  client.write(requestText({ method: 'PUT', path: '/' }));
-  await once(client, 'data');
-  const lines = setInterval(() => client.write('\r\n'), 200);
-  await expect(once(socket, 'close')).resolves.toEqual([false]);
-  clearInterval(lines);
-});
-
-test('a connection with a request now and then stays open', async () => {
-  server.keepAliveTimeout = 100;
-  for (let sent = 0; sent < 8; sent += 1) {
-    client.write(requestText({ method: 'PUT', path: '/' }));
-    await once(client, 'data');
-    await pause(300);
-  }
-  expect(socket.destroyed).toBe(false);
 });
 
 test('connections beyond the limit are closed at once, and logged once a minute', async () => {

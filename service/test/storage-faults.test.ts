@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { backupSqlite } from '@ambit/transaction/sqlite';
 import { describe, expect, test } from 'vitest';
+import { OrderLoad } from './support/order-load.js';
 import { canMountDisks, SqliteStorage } from './support/sqlite-storage.js';
 import { DISK_FULL, type Fault, fill, keepPromises } from './support/storage-faults.js';
 
@@ -72,4 +73,29 @@ describe('on SQLite, the service', () => {
       await using storage = new SqliteStorage({ onSmallDisk: fault === FULL });
       await expect(keepPromises(storage, fault)).resolves.toBeUndefined();
     });
+});
+
+function overwriteAt(file: string, at: number, bytes = Buffer.alloc(200, 'noise')): void {
+  const handle = openSync(file, 'r+');
+  writeSync(handle, bytes, 0, bytes.length, at);
+  closeSync(handle);
+}
+
+const PAGE = 4096;
+
+test('npm run check-database finds a damaged page, and says what to do', async () => {
+  await using storage = new SqliteStorage();
+  await using service = storage.start();
+  await using load = new OrderLoad(await service.url());
+  await load.acknowledges(40);
+  await load.end();
+  expect(await storage.check()).toEqual({ code: 0, output: 'No damage was found.\n' });
+  service.kill();
+  await service.exit;
+  await storage.run('PRAGMA wal_checkpoint(TRUNCATE)');
+  overwriteAt(storage.file, (statSync(storage.file).size / PAGE - 1) * PAGE);
+  const { code, output } = await storage.check();
+  expect(code).toBe(1);
+  expect(output).toMatch(/Restore a backup/);
+  expect(output).not.toMatch(/^\s+at /m);
 });

@@ -139,36 +139,6 @@ describe('the service', () => {
     },
   );
 
-  // What such a server says is what MariaDB says to another name.
-  const LACKING: readonly (readonly [what: string, sent: string, unknown: string, reason: RegExp])[] = [
-    ['a setting', 'max_statement_time', 'max_statement_term', /Unknown system variable 'max_statement_term' \(1193\)/],
-    ['the collation', 'utf8mb4_nopad_bin', 'utf8mb4_0900_bin_', /Unknown collation: 'utf8mb4_0900_bin_' \(1273\)/],
-  ];
-  test.skipIf(mariadb.missing).each(LACKING)(
-    'with a server that lacks %s fails at once, and says which it needs',
-    async (_, sent, unknown, reason) => {
-      await using database = await mariadb.open();
-      const url = database.env['DATABASE_URL'] ?? '';
-      const { hostname, port } = new URL(url);
-      const server = createServer((socket) => {
-        const upstream = connect(Number(port || 3306), hostname);
-        socket.on('error', () => upstream.destroy());
-        upstream.on('error', () => socket.destroy()).pipe(socket);
-        // Both names have one length, which stands in front of the message.
-        socket.on('data', (chunk) => upstream.write(chunk.toString('latin1').replaceAll(sent, unknown), 'latin1'));
-        socket.on('end', () => upstream.end());
-      });
-      const DATABASE_URL = at(url, await listening(server));
-      const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '600000' }).exit;
-      server.close();
-      const { msg } = JSON.parse(output) as { msg: string };
-      expect(code).toBe(1);
-      expect(msg).toMatch(/The service could not start\. MariaDB cannot be used: /);
-      expect(msg).toMatch(reason);
-      expect(msg).toMatch(/\. The service needs MariaDB 10\.11 or newer: /);
-    },
-  );
-
   test('logs each attempt to reach its database', async () => {
     const port = await freePort();
     const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop`;

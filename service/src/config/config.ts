@@ -136,14 +136,10 @@ export interface IConfigService {
 }
 
 export class ConfigService implements IConfigService {
-  readonly #config: Config;
-
-  constructor(config: Config) {
-    this.#config = config;
-  }
+  constructor(private readonly config: Config) {}
 
   get<K extends keyof Config>(name: K): Config[K] {
-    return this.#config[name];
+    return this.config[name];
   }
 }
 

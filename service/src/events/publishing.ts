@@ -15,23 +15,19 @@ export type AfterCommit = (act: () => void) => void;
 
 /** One per transaction: stores what happened in it, and lets the relay look for it after COMMIT. */
 export class TransactionEvents {
-  readonly #outbox: Outbox;
-  readonly #relay: Relay;
-  readonly #connection: IConnection;
-  readonly #afterCommit: AfterCommit;
   #isFirst = true;
 
-  constructor(outbox: Outbox, relay: Relay, connection: IConnection, onCommit: AfterCommit) {
-    this.#outbox = outbox;
-    this.#relay = relay;
-    this.#connection = connection;
-    this.#afterCommit = onCommit;
-  }
+  constructor(
+    private readonly outbox: Outbox,
+    private readonly relay: Relay,
+    private readonly connection: IConnection,
+    private readonly afterCommit: AfterCommit,
+  ) {}
 
   /** The id of what it is about is the key: what happens to one order or user is sent in order. */
   async publish(topic: string, about: { readonly id: string }): Promise<void> {
-    await this.#outbox.publish(this.#connection, { topic, key: about.id, payload: about });
-    if (this.#isFirst) this.#afterCommit(() => this.#relay.wake());
+    await this.outbox.publish(this.connection, { topic, key: about.id, payload: about });
+    if (this.#isFirst) this.afterCommit(() => this.relay.wake());
     this.#isFirst = false;
   }
 }

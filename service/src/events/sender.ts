@@ -1,7 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { OutboxEvent } from '@ambit/outbox';
 import type { EventsConfig } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
@@ -38,23 +35,13 @@ const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';
  * the time would be headers, which the signature does not cover.
  */
 export class EventSender {
-  readonly #url: URL;
-  readonly #key: Buffer;
-  readonly #source: string;
-  readonly #logger: Pick<ILogger, 'info' | 'warn'>;
-  readonly #agent: HttpAgent;
-  readonly #request: typeof httpRequest;
   #isFailing = false;
 
-  constructor({ url, key }: EventsConfig, source: string, logger: Pick<ILogger, 'info' | 'warn'>) {
-    this.#url = url;
-    this.#key = key;
-    this.#source = source;
-    this.#logger = logger;
-    const isHttps = url.protocol === 'https:';
-    this.#agent = isHttps ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
-    this.#request = isHttps ? httpsRequest : httpRequest;
-  }
+  constructor(
+    private readonly to: EventsConfig,
+    private readonly source: string,
+    private readonly logger: Pick<ILogger, 'info' | 'warn'>,
+  ) {}
 
   /** Resolves when the receiver has responded with 2xx. */
   readonly deliver = async (event: OutboxEvent, signal: AbortSignal): Promise<void> => {
@@ -64,40 +51,24 @@ export class EventSender {
       if (!isShutdown(signal)) this.#noteFailure(event, err);
       throw err;
     }
-    if (this.#isFailing) this.#logger.info({ msg: 'the receiver of events accepts them again' });
+    if (this.#isFailing) this.logger.info({ msg: 'the receiver of events accepts them again' });
     this.#isFailing = false;
   };
 
-  dispose(): void {
-    this.#agent.destroy();
-  }
-
   async #post(event: OutboxEvent, signal: AbortSignal): Promise<void> {
     const body = this.#bodyOf(event);
-    const request = this.#request(this.#url, {
-      method: 'POST',
-      agent: this.#agent,
-      signal,
-      headers: {
-        'content-type': CONTENT_TYPE,
-        'content-length': Buffer.byteLength(body),
-        ...signedHeaders(this.#key, event.id, body),
-      },
-    });
-    request.end(body);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const headers = { 'content-type': CONTENT_TYPE, ...signedHeaders(this.to.key, event.id, body) };
+    const response = await fetch(this.to.url, { method: 'POST', redirect: 'manual', signal, headers, body });
     // The connection is used again only when the response was read.
-    response.resume();
-    const { statusCode = 0 } = response;
-    if (statusCode < 200 || statusCode > 299) throw new Error(`The receiver responded with ${statusCode}`);
-    if (!response.readableEnded) await once(response, 'end');
+    await response.arrayBuffer();
+    if (!response.ok) throw new Error(`The receiver responded with ${response.status}`);
   }
 
   #bodyOf({ id, topic, key, payload, createdAt }: OutboxEvent): string {
     return JSON.stringify({
       specversion: '1.0',
       id,
-      source: this.#source,
+      source: this.source,
       type: topic,
       subject: key,
       time: createdAt.toISOString(),
@@ -110,7 +81,7 @@ export class EventSender {
   #noteFailure({ id, topic }: OutboxEvent, err: unknown): void {
     if (this.#isFailing) return;
     this.#isFailing = true;
-    this.#logger.warn({
+    this.logger.warn({
       msg: 'The receiver of events does not accept them; they are kept and sent again',
       id,
       topic,

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
@@ -99,7 +98,7 @@ const NO_TRAFFIC_MS = 120_000;
 /** How long a client that still sends may read its response before the connection is closed. */
 const LINGER_MS = 1000;
 
-/** How often we look for idle connections, and Node for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
+/** How often Node looks for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
 const CHECK_EVERY_MS = 1000;
 
 /** For `createServer()`: Node reads these only there. */
@@ -158,36 +157,7 @@ export function limitServer(
   server.headersTimeout = HEADERS_MS;
   server.requestTimeout = REQUEST_MS;
   server.timeout = NO_TRAFFIC_MS;
-  closeIdle(server);
   server.on('checkExpectation', refuseExpectation(logger));
-}
-
-/**
- * Closes connections that have been idle for `keepAliveTimeout`. To Node an empty line between two requests is traffic: a client that
- * sends one now and then would keep its connection forever.
- */
-function closeIdle(server: Server): void {
-  /** When each connection was last in use, and what had been written to it by then. */
-  const uses = new Map<Socket, { bytesWritten: number; at: number }>();
-  const check = (): void => {
-    const now = performance.now();
-    for (const [socket, use] of uses) {
-      if (!isIdle(server, socket) || socket.bytesWritten !== use.bytesWritten)
-        Object.assign(use, { bytesWritten: socket.bytesWritten, at: now });
-      else if (now - use.at > server.keepAliveTimeout) socket.destroy();
-    }
-  };
-  const checking = setInterval(check, CHECK_EVERY_MS).unref();
-  server.on('close', () => clearInterval(checking));
-  server.on('connection', (socket: Socket) => {
-    uses.set(socket, { bytesWritten: 0, at: performance.now() });
-    socket.once('close', () => uses.delete(socket));
-  });
-}
-
-/** Node gives each connection this time limit, and a second more, from a response until the next request. */
-function isIdle({ keepAliveTimeout, timeout }: Server, socket: Socket): boolean {
-  return socket.timeout !== undefined && socket.timeout >= keepAliveTimeout && socket.timeout < timeout;
 }
 
 function refuseExpectation(logger: ILogger) {

@@ -172,21 +172,18 @@ export interface IAuditLogger {
 
 /** Writes audit records, one for each call, into the log. */
 export class AuditLogger implements IAuditLogger {
-  readonly #logger: ILogger;
-  readonly #context: IRequestContext;
-
-  constructor(logger: ILogger, context: IRequestContext) {
-    this.#logger = logger;
-    this.#context = context;
-  }
+  constructor(
+    private readonly logger: ILogger,
+    private readonly context: IRequestContext,
+  ) {}
 
   async log(action: string, data: object): Promise<void> {
-    const { requestId, userId, trace } = this.#context;
+    const { requestId, userId, trace } = this.context;
     const timestamp = isoNow();
     const fixed = { type: 'audit', action, timestamp };
     const caller = userId === undefined ? undefined : { userId };
     // The data of `user_created` has the new user's id as userId, which replaces the caller's, but never a fixed field.
     // The fixed fields are first as well, so that they begin the line. Object.assign is several times faster than spreads.
-    this.#logger.info(Object.assign({ type: 'audit', action, timestamp, requestId }, caller, trace, data, fixed));
+    this.logger.info(Object.assign({ type: 'audit', action, timestamp, requestId }, caller, trace, data, fixed));
   }
 }

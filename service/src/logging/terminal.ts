@@ -40,15 +40,14 @@ export function createOutput(
 
 /** Shows each line of the log to a reader: a request in one line, and where to go when the service is ready. */
 class TerminalOutput extends LogOutput {
-  readonly #config: Config;
-  readonly #hasColors: boolean;
   /** Of the service, for links. */
   #url = '';
 
-  constructor(config: Config, hasColors: boolean) {
+  constructor(
+    private readonly config: Config,
+    private readonly hasColors: boolean,
+  ) {
     super();
-    this.#config = config;
-    this.#hasColors = hasColors;
   }
 
   override write(line: string): void {
@@ -63,7 +62,7 @@ class TerminalOutput extends LogOutput {
   }
 
   #welcome({ url, host, inspector, time }: LogRecord): string {
-    const { database, inspector: { token } = {} } = this.#config;
+    const { database, inspector: { token } = {} } = this.config;
     // A browser cannot open the address that means all addresses.
     this.#url = String(url).replace(/\/\/(?:0\.0\.0\.0|\[::\])/, '//localhost');
     const link = (path: string): string => this.#paint(CYAN, `${this.#url}${path}`);
@@ -129,7 +128,7 @@ class TerminalOutput extends LogOutput {
   }
 
   #paint(code: number, text: string): string {
-    return this.#hasColors ? `\u001B[${code}m${text}\u001B[0m` : text;
+    return this.hasColors ? `\u001B[${code}m${text}\u001B[0m` : text;
   }
 }
 

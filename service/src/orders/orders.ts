@@ -32,15 +32,11 @@ const INSERT_ORDER_AND_ITEMS = sqlFor(
 );
 
 export class OrderRepository implements IOrderRepository {
-  readonly #connection: IConnection;
-  readonly #context: IRequestContext;
-  readonly #dialect: ISqlDialect;
-
-  constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect) {
-    this.#connection = connection;
-    this.#context = context;
-    this.#dialect = dialect;
-  }
+  constructor(
+    private readonly connection: IConnection,
+    private readonly context: IRequestContext,
+    private readonly dialect: ISqlDialect,
+  ) {}
 
   async create(body: NewOrder): Promise<Order> {
     const order = {
@@ -53,17 +49,17 @@ export class OrderRepository implements IOrderRepository {
       product_id: item.productId,
       quantity: item.quantity,
     }));
-    await this.#insert([order.id, this.#context.requestId, order.createdAt], JSON.stringify(lines));
+    await this.#insert([order.id, this.context.requestId, order.createdAt], JSON.stringify(lines));
     return order;
   }
 
   async #insert(order: readonly [id: string, requestId: string, createdAt: string], lines: string): Promise<void> {
-    if (this.#dialect.writesInWith) {
-      await this.#connection.query(INSERT_ORDER_AND_ITEMS[this.#dialect.name], [...order, lines]);
+    if (this.dialect.writesInWith) {
+      await this.connection.query(INSERT_ORDER_AND_ITEMS[this.dialect.name], [...order, lines]);
       return;
     }
-    await this.#connection.query(INSERT_ORDER[this.#dialect.name], order);
-    await this.#connection.query(INSERT_ITEMS[this.#dialect.name], [order[0], lines]);
+    await this.connection.query(INSERT_ORDER[this.dialect.name], order);
+    await this.connection.query(INSERT_ITEMS[this.dialect.name], [order[0], lines]);
   }
 }
 

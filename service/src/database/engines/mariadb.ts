@@ -111,19 +111,16 @@ export class MariadbEngine implements IEngine {
   readonly migrations = mariadbMigrations;
   readonly place = { where: 'at DATABASE_URL', variable: 'DATABASE_URL' };
   readonly isInMemory = false;
-  readonly #config: MariadbConfig;
 
-  constructor(config: MariadbConfig) {
-    this.#config = config;
-  }
+  constructor(private readonly config: MariadbConfig) {}
 
   createPool(): DatabasePool {
-    return createPool(this.#config);
+    return createPool(this.config);
   }
 
   /** One connection holds the lock, the other creates the tables: that would complete the transaction of the lock. */
   createMigrationPool(): DatabasePool {
-    return createPool({ ...this.#config, poolSize: 2, queryTimeoutMs: MIGRATION_STATEMENT_MS });
+    return createPool({ ...this.config, poolSize: 2, queryTimeoutMs: MIGRATION_STATEMENT_MS });
   }
 
   exists(): boolean {
@@ -149,10 +146,10 @@ export class MariadbEngine implements IEngine {
     } finally {
       await pool.close();
     }
-    const { password, database } = this.#config.server;
+    const { password, database } = this.config.server;
     const secrets = { MYSQL_PWD: password };
     await dumpTo(target, async (file) => {
-      const args = [...argumentsOf(this.#config.server), `--result-file=${file}`, database];
+      const args = [...argumentsOf(this.config.server), `--result-file=${file}`, database];
       await run({ program: 'mariadb-dump', args, secrets, missing: MISSING_PROGRAM });
     });
   }

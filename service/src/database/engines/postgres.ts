@@ -36,18 +36,15 @@ export class PostgresEngine implements IEngine {
   readonly migrations = sharedMigrations;
   readonly place = { where: 'at DATABASE_URL', variable: 'DATABASE_URL' };
   readonly isInMemory = false;
-  readonly #config: PostgresConfig;
 
-  constructor(config: PostgresConfig) {
-    this.#config = config;
-  }
+  constructor(private readonly config: PostgresConfig) {}
 
   createPool(): DatabasePool {
-    return createPostgresPool(optionsOf(this.#config, this.#config.url));
+    return createPostgresPool(optionsOf(this.config, this.config.url));
   }
 
   createMigrationPool(): DatabasePool {
-    const options = optionsOf(this.#config, this.#config.url);
+    const options = optionsOf(this.config, this.config.url);
     return createPostgresPool({ ...options, max: 1, queryTimeoutMs: MIGRATION_STATEMENT_MS });
   }
 
@@ -66,7 +63,7 @@ export class PostgresEngine implements IEngine {
 
   async backUp(target: string): Promise<void> {
     const { dumpTo, noTablesToDump, run } = await import('../dump.js');
-    const { address, secrets } = withoutPassword(this.#config.url);
+    const { address, secrets } = withoutPassword(this.config.url);
     await dumpTo(target, async (file) => {
       const args = ['--format=custom', `--file=${file}`, `--dbname=${address}`];
       await run({ program: 'pg_dump', args, secrets, missing: NO_PROGRAMS });
