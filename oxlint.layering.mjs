@@ -23,7 +23,7 @@ const DATA = ['drivers', 'idempotency', 'orm', 'outbox'];
  */
 const RULES = {
   container: { mayUse: [], knowsNo: [HTTP, SQL] },
-  transaction: { mayUse: ['container'], tests: [TEST_KIT], knowsNo: [HTTP] },
+  transaction: { mayUse: ['container'], tests: [TEST_KIT, 'testing'], knowsNo: [HTTP] },
   orm: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
   drivers: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
   outbox: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP, SQL] },
@@ -40,7 +40,9 @@ const RULES = {
   doctor: { mayUse: [], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
   // Writes projects; the code of its template is theirs.
   'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
-  [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA, 'inspector', 'opentelemetry'], knowsNo: [] },
+  // For authors of hosts and pools: it knows what all of them have in common.
+  testing: { mayUse: CORE, tests: ['fetch'], knowsNo: ['(express|fastify)'] },
+  [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA, 'inspector', 'opentelemetry', 'testing'], knowsNo: [] },
 };
 
 const packages = readdirSync('packages');

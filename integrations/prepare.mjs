@@ -25,6 +25,7 @@ for (const name of [
   'fetch',
   'hono',
   'nest',
+  'testing',
   'doctor',
 ]) {
   const installed = new URL(`@ambit/${name}/`, nodeModules);

@@ -13,6 +13,12 @@ const NOT_FOR_APPLICATIONS = new Set([
   '@ambit/fetch/host',
   '@ambit/http/host',
   '@ambit/http/node',
+  '@ambit/testing/hosts',
+  '@ambit/testing/pools',
+  '@ambit/testing/tools',
+  // The names of @ambit/testing.
+  '@ambit/transaction/check',
+  '@ambit/transaction/testing',
   '@ambit/transaction/extension',
   '@ambit/transaction/host',
   '@ambit/transaction/mariadb',

@@ -1,6 +1,6 @@
 // Reads the exports of a package from the compiler.
 import ts from 'typescript-6.0';
-import { bodyOf, functionOf, handlersOf, headOf, isPublic, mentionsOf, nameOf } from './syntax.mjs';
+import { bodyOf, functionOf, handlersOf, headOf, isInternal, isPublic, mentionsOf, nameOf } from './syntax.mjs';
 
 /** @typedef {import('./model.mjs').Symbol} Symbol */
 /** @typedef {import('./model.mjs').Signature} Signature */
@@ -28,7 +28,7 @@ export class Reader {
   exportsOf(file) {
     return this.#symbolsIn(file).flatMap((symbol) => {
       const declaration = symbol.declarations?.find((each) => this.#isOurs(each));
-      if (!declaration || this.#seen.has(symbol)) return [];
+      if (!declaration || this.#seen.has(symbol) || isInternal(declaration)) return [];
       this.#seen.add(symbol);
       return [this.#read(symbol, declaration)];
     });

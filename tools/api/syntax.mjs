@@ -44,10 +44,12 @@ export function isPublic(member) {
   if (member.name && ts.isComputedPropertyName(member.name) && !/^\[Symbol\.[a-zA-Z]+\]$/.test(member.name.getText()))
     return false;
   const hidden = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
-  return (
-    !(ts.getCombinedModifierFlags(member) & hidden) &&
-    !ts.getJSDocTags(member).some((tag) => tag.tagName.text === 'internal')
-  );
+  return !(ts.getCombinedModifierFlags(member) & hidden) && !isInternal(member);
+}
+
+/** @param {ts.Node} node */
+export function isInternal(node) {
+  return ts.getJSDocTags(node).some((tag) => tag.tagName.text === 'internal');
 }
 
 /**

@@ -3,8 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { RawClient, type RequestText } from '../../../packages/host-contract/src/client.js';
-import type { RawResponse } from '../../../packages/host-contract/src/response.js';
+import { RawClient, type RawResponse, type RequestText } from '@ambit/testing/tools';
 import type { DatabaseKind } from '../support/databases.js';
 import { type Outcome, Orders } from './orders.js';
 

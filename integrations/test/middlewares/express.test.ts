@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { containerMiddleware, drain, withTransaction } from '@ambit/express';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { replyTo } from '../../../packages/host-contract/test/hosts/host.js';
+import { replyTo } from '@ambit/testing/tools';
 import { type Application, middlewareContract, type Running } from './contract.js';
 import { handlers, middlewares } from './express-middlewares.js';
 import { requestsTo } from './fixtures.js';

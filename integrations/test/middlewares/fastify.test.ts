@@ -8,7 +8,7 @@ import fastifySession, { type SessionStore } from '@fastify/session';
 import fastifyStatic from '@fastify/static';
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
 import { afterAll } from 'vitest';
-import { replyTo } from '../../../packages/host-contract/test/hosts/host.js';
+import { replyTo } from '@ambit/testing/tools';
 import { type Application, type Middleware, middlewareContract, type Running } from './contract.js';
 import {
   ACCEPTS_GZIP,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import type { RequestText } from '../../../packages/host-contract/src/client.js';
+import type { RequestText } from '@ambit/testing/tools';
 
 /** In every response of a handler that has a body, and in no error. */
 export const ROW = 'a row of the transaction\n';

@@ -8,7 +8,7 @@ import { compress } from 'hono/compress';
 import { etag } from 'hono/etag';
 import { streamSSE, streamText } from 'hono/streaming';
 import { timeout } from 'hono/timeout';
-import { replyTo, webStreamOf } from '../../../packages/host-contract/test/hosts/host.js';
+import { replyTo, webStreamOf } from '@ambit/testing/tools';
 import { type Application, type Middleware, middlewareContract, type Running } from './contract.js';
 import { ACCEPTS_GZIP, BLOCKS_OF_ROWS, MANY_ROWS, requestsTo, ROW, rowsInTime } from './fixtures.js';
 

@@ -18,7 +18,7 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { RequestHandler, Response } from 'express';
 import type { Observable } from 'rxjs';
-import { replyTo } from '../../../packages/host-contract/test/hosts/host.js';
+import { replyTo } from '@ambit/testing/tools';
 import { type Application, middlewareContract, type Running } from './contract.js';
 import { handlers, middlewares } from './express-middlewares.js';
 import { FILE_REQUESTS, requestsTo } from './fixtures.js';

@@ -15,7 +15,8 @@ import postgres from 'postgres';
 import { afterAll } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { LACKS } from '../../../packages/drivers/test/support/lacks.js';
-import { type ContractDatabase, poolContract } from '../../../packages/transaction/test/support/pool-contract.js';
+import { type ContractDatabase, poolContract } from '@ambit/testing/pools';
+import { keepsLines } from '../../../packages/transaction/test/support/lines.js';
 import { MARIADB_LEFTOVERS } from '../../../packages/transaction/test/support/mariadb-leftovers.js';
 import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/postgres-leftovers.js';
 import { LEFTOVERS_OF_ONE_CONNECTION } from '../../../packages/transaction/test/support/sqlite-leftovers.js';
@@ -184,4 +185,4 @@ const pools: readonly ContractDatabase[] = [
   },
 ];
 
-for (const pool of pools) poolContract({ ...pool, cannot: LACKS[pool.name] ?? {} });
+for (const pool of pools) poolContract({ ...pool, cannot: LACKS[pool.name] ?? {} }, keepsLines);

@@ -11,7 +11,7 @@ import { createPostgresPool } from '@ambit/transaction/postgres';
 import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { inheritsNothing } from '../../../packages/transaction/test/support/inherits-nothing.js';
+import { inheritsNothing } from '@ambit/testing/pools';
 import { POSTGRES_LEFTOVERS } from '../../../packages/transaction/test/support/postgres-leftovers.js';
 import { openSchema, postgresUrl } from './databases.js';
 

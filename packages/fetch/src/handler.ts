@@ -3,18 +3,16 @@ import {
   type ActiveRequest,
   checkFunctions,
   type DrainRequestsOptions,
-  HttpError,
   invalidOption,
   type ParentScope as ParentScopeOf,
   RequestScopes,
   type RequestScopesOptions,
-  RequestTransaction,
   type RequestTransactionOptions,
   responseTo,
   prepareTransactionOptions,
 } from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction/host';
-import { discard, finishWithBody, responseToNobody } from './response-body.js';
+import { respondInScope, respondInTransaction } from './respond.js';
 
 /** The scope around the request's own: the application container, or what a function of the request gives. */
 export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
@@ -80,25 +78,17 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
   const scopes = new RequestScopes<Q, C>(container, options, 'createHandler()');
 
   const respond = async (request: Q, context: C): Promise<R> => {
-    let active: ActiveRequest | undefined;
+    let opened: ActiveRequest | undefined;
+    const { method, signal } = request;
     try {
-      const opened = await scopes.open(request, context, {
-        signal: request.signal,
-        waitUntil: waitUntilOf(context),
+      const toServe = { request, context, method, signal, waitUntil: waitUntilOf(context) };
+      return await respondInScope(scopes, toServe, (active) => {
+        opened = active;
+        return handler(request, active.scope as IContainer, context);
       });
-      active = opened;
-      const response = await opened.whileClientIsThere(async () => {
-        const handled = await handler(request, opened.scope as IContainer, context);
-        if (opened.isFinished) discard(handled);
-        return handled;
-      });
-      return await finishWithBody(opened, request.method, response);
     } catch (error) {
-      active?.finish(error);
-      const cause = active?.disconnectReason ?? error;
-      if (cause instanceof HttpError && cause.code === 'AMBIT_HTTP_CLIENT_DISCONNECTED') return responseToNobody() as R;
       const response = await onError?.(error, request);
-      active?.respondedWith(response?.status ?? responseTo(error).status);
+      opened?.respondedWith(response?.status ?? responseTo(error).status);
       if (!response) throw error;
       return response as R;
     }
@@ -149,33 +139,14 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
   options: RequestTransactionOptions<Q> = {},
 ): Handler<Q, C, R> {
   const prepare = prepareTransactionOptions(options);
-  const run: Handler<Q, C, R> = async (request, requestScope, context) => {
-    const transaction = new RequestTransaction(requestScope, prepare(request), () => request.signal);
-    const { scope } = await transaction.begun;
-    let response: R | undefined;
-    try {
-      response = await transaction.run(async () => {
-        const handled = await handler(request, scope, context);
-        if (transaction.isAbandoned) discard(handled);
-        return handled;
-      });
-      await transaction.complete(sendableStatus(response));
-      return response;
-    } catch (error) {
-      await transaction.rollback(error);
-      discard(response);
-      throw error;
-    }
-  };
+  const run: Handler<Q, C, R> = (request, requestScope, context) =>
+    respondInTransaction(
+      requestScope,
+      prepare(request),
+      () => request.signal,
+      (scope) => handler(request, scope, context),
+    );
   return (request, requestScope, context) => inOwnContext(run, request, requestScope, context);
-}
-
-/** The status, of what the host will be able to send. */
-function sendableStatus(response: Response): number {
-  const { status, bodyUsed, body } = Object(response) as Response;
-  // A status of 0 is that of `Response.error()`.
-  if (!status || bodyUsed || body?.locked) throw new HttpError('AMBIT_HTTP_NO_RESPONSE');
-  return status;
 }
 
 /**

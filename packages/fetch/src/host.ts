@@ -1,3 +1,4 @@
-// For integrations of other frameworks, with what `@ambit/http/host` has: what a response body does to its request.
+// For integrations of other frameworks, with what `@ambit/http/host` has: from a request of theirs to its response.
 export { HttpError } from '@ambit/http/host';
+export { type RequestToServe, respondInScope, respondInTransaction } from './respond.js';
 export { discard, finishWithBody, responseToNobody } from './response-body.js';

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { discard, finishWithBody, responseToNobody } from '@ambit/fetch/host';
+import { discard, respondInScope, responseToNobody } from '@ambit/fetch/host';
 import {
   clearRepresentation,
   type DrainRequestsOptions,
@@ -110,24 +110,15 @@ export function containerMiddleware(
       if (c.finalized) active.respondedWith(c.res.status);
       return;
     }
-    const { raw } = c.req;
-    const active = await scopes.open(c, undefined, {
-      signal: raw.signal,
-      waitUntil: waitUntilOf(c),
-    });
-    try {
+    const { method, signal } = c.req.raw;
+    const toServe = { request: c, context: undefined, method, signal, waitUntil: waitUntilOf(c) };
+    const followed = await respondInScope(scopes, toServe, async (active) => {
       c.set('container', active.scope as IContainer);
-      await active.whileClientIsThere(next);
-      const { res } = c;
+      await next();
       active.failure = c.error;
-      const followed = await finishWithBody(active, raw.method, res);
-      if (followed === res) return;
-      replaceResponse(c, followed);
-    } catch (error) {
-      active.finish(error);
-      if (!active.disconnectReason) throw error;
-      replaceResponse(c, responseToNobody());
-    }
+      return c.res;
+    });
+    if (followed !== c.res) replaceResponse(c, followed);
   };
 
   return Object.defineProperties(middleware, {

@@ -1,11 +1,31 @@
-export { RawClient, type RequestText, requestText } from './client.js';
+export type { DatabaseKind, TestDatabase } from '@ambit/testing/hosts';
+export {
+  addWithHead,
+  compress,
+  connectionLost,
+  type Exchange,
+  exchange,
+  Happenings,
+  type Interference,
+  Pause,
+  RawClient,
+  type RawResponse,
+  readResponse,
+  refused,
+  type RequestText,
+  requestText,
+  saveFirst,
+  ScopeLedger,
+  signal,
+  type Step,
+  WatchedConnection,
+  WatchedPool,
+  type Wrap,
+} from '@ambit/testing/tools';
 export { canStartServers, type Server, startServer } from './cluster.js';
-export { type DatabaseKind, databases, type TestDatabase } from './databases.js';
+export { databases } from './databases.js';
 export { hasMariadb, type MariadbDatabase, mariadbPool, mariadbUrl, openMariadbDatabase } from './mariadb.js';
 export { canStartMariadb, type OwnMariadb, startMariadb } from './mariadb-server.js';
-export { Happenings } from './waiting.js';
-export { type Exchange, exchange } from './exchange.js';
-export { Pause } from './waiting.js';
 export {
   asPostgresAdmin,
   hasPostgres,
@@ -15,16 +35,10 @@ export {
   postgresUrl,
 } from './postgres.js';
 export { type FaultyProxy, openProxy } from './proxy.js';
-export { refused } from './exchange.js';
-export { type RawResponse, readResponse } from './response.js';
-export { ScopeLedger } from './scopes.js';
 export { SimulatedCallbacks } from './simulated-callbacks.js';
 export { Chance, FAULTS, firstSeed, Parts, type Play, replayedSeed, runsOr, Simulation } from './simulation.js';
 export { type Flush, type SimulatedNetwork, SimulatedSocket } from './simulated-socket.js';
 export { onClock, simulateTime } from './simulated-time.js';
-export { signal } from './waiting.js';
-export { connectionLost, type Step, WatchedConnection } from './watched-connection.js';
-export { type Interference, WatchedPool } from './watched-pool.js';
 export {
   anomaliesOf,
   type Anomaly,
@@ -34,4 +48,3 @@ export {
   type RecordedTransaction,
 } from './history.js';
 export { describeAnomaly, reducedTo } from './history-reduced.js';
-export { addWithHead, compress, saveFirst, type Wrap } from './wrappers.js';

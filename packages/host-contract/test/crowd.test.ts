@@ -7,7 +7,7 @@ import { express4Host, expressHost } from './hosts/express.js';
 import { fastifyHost } from './hosts/fastify.js';
 import { fetchHost } from './hosts/fetch.js';
 import { honoHost } from './hosts/hono.js';
-import type { Call, Host, Reply } from './hosts/host.js';
+import type { Call, Host, Reply } from '@ambit/testing/hosts';
 import { nodeHost } from './hosts/node.js';
 import { runtime } from './support/serve-fetch.js';
 

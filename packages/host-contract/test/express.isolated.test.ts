@@ -1,7 +1,6 @@
 import { expressHost } from './hosts/express.js';
 import { hangingDisposerContract } from './contract/hanging-disposers.js';
 import { expressResponseContract } from './contract/express-responses.js';
-import { heldResponseContract } from './contract/held-responses.js';
 import { expressHelperContract } from './contract/express-helpers.js';
 import { expressTransactionContract } from './contract/express-transaction.js';
 import { describeHostContract } from './suite.js';
@@ -10,6 +9,5 @@ describeHostContract(expressHost, (test) => {
   expressHelperContract(test);
   expressTransactionContract(test);
   expressResponseContract(test);
-  heldResponseContract(test);
   hangingDisposerContract(test);
 });

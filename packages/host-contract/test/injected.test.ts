@@ -9,7 +9,7 @@ import { createHandler } from '@ambit/http';
 import express from 'express';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
-import { collectGarbage } from './support/garbage.js';
+import { collectGarbage } from '@ambit/testing/hosts';
 
 type Saw = (socket: object) => void;
 

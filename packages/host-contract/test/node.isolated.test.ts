@@ -1,5 +1,4 @@
 import { nodeHost } from './hosts/node.js';
-import { heldResponseContract } from './contract/held-responses.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(nodeHost, heldResponseContract);
+describeHostContract(nodeHost);

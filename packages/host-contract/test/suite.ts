@@ -1,104 +1,27 @@
 import { createIdempotency } from '@ambit/idempotency';
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import { type DatabaseKind, databases, type TestDatabase } from '../src/index.js';
-import type { Host } from './hosts/host.js';
-import { aroundCommitContract } from './contract/around-commit.js';
-import { responseContract } from './contract/responses.js';
-import { bareErrorResponseContract } from './contract/bare-error-responses.js';
-import { clientContract } from './contract/clients.js';
+import { type Host, hostContract, type StageTest } from '@ambit/testing/hosts';
+import { databases } from '../src/index.js';
 import { containerContract } from './contract/containers.js';
-import { databaseFaultContract } from './contract/database-faults.js';
-import { disposalContract } from './contract/disposal.js';
-import { floodContract } from './contract/floods.js';
-import { disconnectContract } from './contract/disconnects.js';
 import { idempotencyContract } from './contract/idempotency.js';
-import { killContract } from './contract/kills.js';
-import { outcomeContract } from './contract/outcomes.js';
-import { refusedInputContract } from './contract/refused-input.js';
-import { replacedResponseContract } from './contract/replaced-responses.js';
-import { currentScopeContract } from './contract/current-scope.js';
-import { parentScopeContract } from './contract/parent-scopes.js';
-import { requestOptionContract } from './contract/request-options.js';
-import { requestScopeContract } from './contract/request-scope.js';
-import { connectionCloseContract } from './contract/connection-close.js';
-import { wrappedResponseContract } from './contract/wrapped-responses.js';
-import { shutdownContract } from './contract/shutdown.js';
-import { signalContract } from './contract/signal.js';
-import { Stage } from './support/stage.js';
-import type { StageTest } from './support/stage-test.js';
 
-/** What every host guarantees, on all databases, and what this one guarantees `alone`. */
-export function describeHostContract(host: Host, alone: (test: StageTest) => void = () => undefined): void {
-  describe.each(databases)(`on ${host.name} with $name`, (kind) => {
-    describe.skipIf(kind.missing)('holds', () => {
-      const stageTest = testOn(host, kind);
-      requestScopeContract(stageTest);
-      currentScopeContract(stageTest);
-      parentScopeContract(stageTest);
-      requestOptionContract(stageTest);
-      signalContract(stageTest);
-      disposalContract(stageTest);
-      containerContract(stageTest);
-      responseContract(stageTest);
-      replacedResponseContract(stageTest);
-      wrappedResponseContract(stageTest);
-      outcomeContract(stageTest);
-      aroundCommitContract(stageTest);
-      bareErrorResponseContract(stageTest);
-      databaseFaultContract(stageTest);
-      killContract(stageTest);
-      shutdownContract(stageTest);
-      clientContract(stageTest);
-      refusedInputContract(stageTest);
-      floodContract(stageTest);
-      disconnectContract(stageTest);
-      connectionCloseContract(stageTest);
-      idempotencyContract(stageTest, kind);
-      alone(stageTest);
-    });
-  });
-}
-
-/** `test` with a stage on one database for all, whose pool must be whole in the end. */
-function testOn(host: Host, kind: DatabaseKind): StageTest {
-  let database: TestDatabase;
-
-  beforeAll(async () => {
-    database = await kind.open();
-    await database.pool.query('CREATE TABLE products (id VARCHAR(36) PRIMARY KEY)');
-    const deferred = database.defersConstraints ? 'REFERENCES products (id) DEFERRABLE INITIALLY DEFERRED' : '';
-    await database.pool.query(`CREATE TABLE orders (id VARCHAR(36) PRIMARY KEY, product VARCHAR(36) ${deferred})`);
+/** The databases of the contract, with the table that `@ambit/idempotency` needs. */
+const withKeys = databases.map(({ open, ...kind }) => ({
+  ...kind,
+  open: async (options?: { readonly writers?: number }) => {
+    const database = await open(options);
     await createIdempotency(database.pool, { dialect: kind.dialect }).createTable();
-  });
+    return database;
+  },
+}));
 
-  afterAll(async () => {
-    const all = await Promise.all(Array.from({ length: database.writers }, () => database.pool.getConnection()));
-    for (const connection of all) {
-      await connection.beginTransaction();
-      await connection.commit();
-      connection.release();
-    }
-    await database.drop();
-  });
-
-  return test.extend<{ stage: Stage }>({
-    stage: async ({ task, skip }, use) => {
-      const title = titleOf(task);
-      const exception = host.exceptions?.find((known) => known.test.test(title));
-      if (exception) skip(exception.because);
-      const stage = new Stage(host, database);
-      await use(stage);
-      await stage.balance();
+/** The public contract on all databases, what hosts guarantee with other packages, and what this one guarantees `alone`. */
+export function describeHostContract(host: Host, alone: (test: StageTest) => void = () => undefined): void {
+  hostContract(host, {
+    databases: withKeys,
+    alone: (test, kind) => {
+      containerContract(test);
+      idempotencyContract(test, kind);
+      alone(test);
     },
   });
-}
-
-interface Titled {
-  readonly name: string;
-  readonly suite?: Titled | undefined;
-}
-
-/** `on Hono with SQLite > closing > refuses those who come too late` */
-function titleOf({ name, suite }: Titled): string {
-  return suite ? `${titleOf(suite)} > ${name}` : name;
 }

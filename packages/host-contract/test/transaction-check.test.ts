@@ -14,7 +14,7 @@ import { express4Host, expressHost } from './hosts/express.js';
 import { fastifyHost } from './hosts/fastify.js';
 import { fetchHost } from './hosts/fetch.js';
 import { honoHost } from './hosts/hono.js';
-import type { AppDescription, Call, Reply, RunningHost } from './hosts/host.js';
+import type { AppDescription, Call, Reply, RunningHost } from '@ambit/testing/hosts';
 import { nestOnExpress, nestOnFastify } from './hosts/nest.js';
 import { nodeHost } from './hosts/node.js';
 

@@ -1,3 +1,4 @@
+import { type ContractDatabase, poolContract } from '@ambit/testing/pools';
 import { vi } from 'vitest';
 import { transactionCheck } from '../src/check/index.js';
 import { Pool } from '../src/pool/pool.js';
@@ -5,7 +6,7 @@ import { SqliteDriver } from '../src/sqlite/driver.js';
 import { loadSqlite } from '../src/sqlite/node-sqlite.js';
 import { readSqliteOptions } from '../src/sqlite/options.js';
 import { databases, openSqlite, sandboxes } from './support/databases.js';
-import { type ContractDatabase, poolContract } from './support/pool-contract.js';
+import { keepsLines } from './support/lines.js';
 
 /** The same pools with the check around them, which changes nothing. */
 const checked: typeof databases = databases
@@ -59,4 +60,4 @@ const keepingTheFile: ContractDatabase = {
   },
 };
 
-for (const database of [...databases, keepingTheFile, ...checked, ...sandboxes]) poolContract(database);
+for (const database of [...databases, keepingTheFile, ...checked, ...sandboxes]) poolContract(database, keepsLines);

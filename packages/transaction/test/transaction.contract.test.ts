@@ -4,7 +4,7 @@ import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, tr
 import { beginTransaction } from '../src/host/index.js';
 import type { TinyContainer } from './support/container.js';
 import { databases, sandboxes } from './support/databases.js';
-import type { PoolsToTest } from './support/pool-contract.js';
+import type { PoolsToTest } from '@ambit/testing/pools';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 
 const refuse = (): never => {

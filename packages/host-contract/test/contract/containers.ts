@@ -4,9 +4,10 @@ import { Container, MetadataInjector, Registration } from '@ambit/container';
 import { describe, expect } from 'vitest';
 import { ForeignContainer } from '../support/foreign-container.js';
 import type { ScopeLedger } from '../../src/index.js';
-import type { Route } from '../hosts/host.js';
-import { CREATED, ORDER, type StageOptions } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
+import type { Route } from '@ambit/testing/hosts';
+import { CREATED, ORDER } from '@ambit/testing/tools';
+import type { StageOptions } from '@ambit/testing/hosts';
+import type { StageTest } from '@ambit/testing/hosts';
 
 export function containerContract(test: StageTest): void {
   describe('a test container of values', () => {

@@ -1,7 +1,7 @@
 import { resolve, withDeps } from '@ambit/express';
 import { describe, expect } from 'vitest';
 import { serveOnExpress } from '../support/serve-on-express.js';
-import type { StageTest } from '../support/stage-test.js';
+import type { StageTest } from '@ambit/testing/hosts';
 
 /** What the tables say of the middleware-based host only: `resolve` and `withDeps`. */
 export function expressHelperContract(test: StageTest): void {

@@ -3,8 +3,8 @@ import { withTransaction } from '@ambit/express';
 import type { Response } from 'express';
 import { describe, expect } from 'vitest';
 import { serveOnExpress } from '../support/serve-on-express.js';
-import { ORDER } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
+import { ORDER } from '@ambit/testing/tools';
+import type { StageTest } from '@ambit/testing/hosts';
 
 /** What the tables say of the middleware-based host only: the response that waits for COMMIT. */
 export function expressResponseContract(test: StageTest): void {

@@ -14,8 +14,8 @@ import express, { type Request, type Response, Router } from 'express';
 import { describe, expect } from 'vitest';
 import { RawClient } from '../../src/index.js';
 import { serveOnExpress } from '../support/serve-on-express.js';
-import { ORDER } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
+import { ORDER } from '@ambit/testing/tools';
+import type { StageTest } from '@ambit/testing/hosts';
 
 /** What the tables say of the middleware-based host only: who decides the transaction. */
 export function expressTransactionContract(test: StageTest): void {

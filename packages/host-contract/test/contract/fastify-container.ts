@@ -2,7 +2,7 @@ import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { fastify } from 'fastify';
 import { describe, expect } from 'vitest';
 import { serveOnFastify } from '../support/serve-on-fastify.js';
-import type { StageTest } from '../support/stage-test.js';
+import type { StageTest } from '@ambit/testing/hosts';
 
 /** What the tables say of the plugin-based host only: the container plugin. */
 export function fastifyContainerContract(test: StageTest): void {

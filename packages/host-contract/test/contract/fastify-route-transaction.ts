@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { describe, expect } from 'vitest';
 import { fastifyWith } from '../hosts/fastify.js';
 import { serveOnFastify } from '../support/serve-on-fastify.js';
-import { ORDER } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
+import { ORDER } from '@ambit/testing/tools';
+import type { StageTest } from '@ambit/testing/hosts';
 
 /** What a transaction of a route guarantees on a real connection. */
 export function fastifyRouteTransactionContract(test: StageTest): void {

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { Pause } from '../../src/index.js';
-import { expectTakenBack, MANY_HEADERS } from '../support/headers.js';
+import { expectTakenBack, MANY_HEADERS } from '@ambit/testing/hosts';
 import { serveOnFastify } from '../support/serve-on-fastify.js';
-import { ORDER } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
+import { ORDER } from '@ambit/testing/tools';
+import type { StageTest } from '@ambit/testing/hosts';
 
 /** What the tables say of the plugin-based host only: the transaction plugin. */
 export function fastifyTransactionContract(test: StageTest): void {

@@ -1,8 +1,7 @@
 import { hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect } from 'vitest';
+import type { Stage, StageTest } from '@ambit/testing/hosts';
 import { Pause } from '../../src/index.js';
-import type { Stage } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
 
 function addResource(stage: Stage, tag: string, dispose: () => Promise<void>): void {
   stage.app.addRegistration(

@@ -19,9 +19,9 @@ import {
   type RequestText,
   type WatchedConnection,
 } from '../../src/index.js';
-import type { Call, Reply } from '../hosts/host.js';
-import type { Stage, StageOptions } from '../support/stage.js';
-import type { StageTest } from '../support/stage-test.js';
+import type { Call, Reply } from '@ambit/testing/hosts';
+import type { Stage, StageOptions } from '@ambit/testing/hosts';
+import type { StageTest } from '@ambit/testing/hosts';
 
 const DOCUMENTATION = 'https://example.org/idempotency';
 const DAY_MS = 86_400_000;

@@ -14,16 +14,8 @@ import express, {
 import type { Wrap } from '../../src/index.js';
 // @ts-expect-error -- its types are those of the other major version
 import express4 from 'express-4';
-import {
-  type AppDescription,
-  BODY_LIMIT,
-  type Call,
-  type Host,
-  type Reply,
-  replyTo,
-  type Route,
-  type RunningHost,
-} from './host.js';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
 
 export const expressHost = expressWith(() => undefined);
 
@@ -32,7 +24,7 @@ export const express4Host = expressWith(() => undefined, 'Express 4', express4 a
 
 /** Express with routes of its own, which say what only Express can say. */
 export function expressWith(mount: (app: Express) => void, name = 'Express 5', create = express): Host {
-  return { name, start: (description) => start(create, mount, description) };
+  return { name, holdsResponse: true, start: (description) => start(create, mount, description) };
 }
 
 async function start(

@@ -2,16 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import {
-  type AppDescription,
-  BODY_LIMIT,
-  type Call,
-  type Host,
-  type Reply,
-  replyTo,
-  type Route,
-  type RunningHost,
-} from './host.js';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
 
 export const fastifyHost = fastifyWith(() => undefined);
 

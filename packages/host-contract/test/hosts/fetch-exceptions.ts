@@ -1,5 +1,5 @@
 import { runtime } from '../support/serve-fetch.js';
-import type { Exception } from './host.js';
+import type { Exception } from '@ambit/testing/hosts';
 
 /** What a function of a `Request` cannot know or decide, whatever its host. */
 const WITHOUT_A_SOCKET: readonly Exception[] = [

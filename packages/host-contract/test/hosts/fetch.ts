@@ -2,17 +2,8 @@ import type { IContainer } from '@ambit/container';
 import { createHandler, errorResponse, withTransaction } from '@ambit/fetch';
 import { fetchExceptions } from './fetch-exceptions.js';
 import { runtime, serveFetch } from '../support/serve-fetch.js';
-import {
-  type AppDescription,
-  BODY_LIMIT,
-  type Call,
-  type Host,
-  type Reply,
-  replyTo,
-  type Route,
-  type RunningHost,
-  webStreamOf,
-} from './host.js';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT, replyTo, webStreamOf } from '@ambit/testing/tools';
 
 /** `createHandler()` of @ambit/fetch, on the server of whichever runtime runs the tests. */
 export const fetchHost: Host = { name: `fetch on ${runtime}`, exceptions: fetchExceptions, start };

@@ -2,17 +2,8 @@ import { containerMiddleware, withTransaction } from '@ambit/hono';
 import { drain } from '@ambit/http';
 import { type HttpBindings, type ServerType, serve } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import {
-  type AppDescription,
-  BODY_LIMIT,
-  type Call,
-  type Host,
-  type Reply,
-  replyTo,
-  type Route,
-  type RunningHost,
-  webStreamOf,
-} from './host.js';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT, replyTo, webStreamOf } from '@ambit/testing/tools';
 
 /** Hono on Node, where the socket tells about the client. */
 export const honoHost: Host = {

@@ -28,17 +28,8 @@ import { ExpressAdapter, type NestExpressApplication } from '@nestjs/platform-ex
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import express, { type Response } from 'express';
 import type { FastifyReply } from 'fastify';
-import {
-  type AppDescription,
-  BODY_LIMIT,
-  type Call,
-  type Exception,
-  type Host,
-  type Reply,
-  replyTo,
-  type Route,
-  type RunningHost,
-} from './host.js';
+import type { AppDescription, Call, Exception, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
 
 /** What differs between the platforms. */
 interface Platform {
@@ -148,6 +139,7 @@ function hostOn(platform: Platform, returns: boolean): Host {
   return {
     name: `Nest on ${platform.name}, with handlers that ${returns ? 'return' : 'respond'}`,
     exceptions: EXCEPTIONS,
+    holdsResponse: !returns,
     start: (description) => start(platform, returns, description),
   };
 }

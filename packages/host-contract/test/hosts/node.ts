@@ -3,19 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
 import { createHandler, drain, type Handler, withTransaction } from '@ambit/http';
-import {
-  type AppDescription,
-  BODY_LIMIT,
-  type Call,
-  type Host,
-  type Reply,
-  replyTo,
-  type Route,
-  type RunningHost,
-} from './host.js';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
 
 /** Plain `node:http`, with as much of a framework as an application writes by itself. */
-export const nodeHost: Host = { name: 'node:http', start };
+export const nodeHost: Host = { name: 'node:http', holdsResponse: true, start };
 
 async function start({
   container,

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Container } from '@ambit/container';
 import { Chance, Happenings, RawClient, type RawResponse, requestText, ScopeLedger } from '../../src/index.js';
-import type { Call, Host, Reply, RunningHost } from '../hosts/host.js';
+import type { Call, Host, Reply, RunningHost } from '@ambit/testing/hosts';
 
 /** Only a failing pipeline waits that long. */
 const RESPONSE_MS = 20_000;

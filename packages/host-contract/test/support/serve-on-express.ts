@@ -1,6 +1,6 @@
 import type { Express } from 'express';
 import { expressWith } from '../hosts/express.js';
-import type { Stage } from './stage.js';
+import type { Stage } from '@ambit/testing/hosts';
 
 /** Serves routes that say what only Express can say. */
 export function serveOnExpress(stage: Stage, mount: (app: Express) => void): Promise<void> {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { fastifyWith } from '../hosts/fastify.js';
-import type { Stage } from './stage.js';
+import type { Stage } from '@ambit/testing/hosts';
 
 /** Serves routes that say what only Fastify can say. */
 export function serveOnFastify(

@@ -7,7 +7,7 @@ import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres
 import { createSqlitePool } from '../../src/sqlite/index.js';
 import { type Sandbox, sandbox } from '../../src/testing/index.js';
 import { LEFTOVERS_OF_FILES, LEFTOVERS_OF_ONE_CONNECTION } from './sqlite-leftovers.js';
-import type { ContractDatabase, PoolOptions, PoolsToTest } from './pool-contract.js';
+import type { ContractDatabase, PoolOptions, PoolsToTest } from '@ambit/testing/pools';
 import { POSTGRES_LEFTOVERS } from './postgres-leftovers.js';
 
 /** A database of a test's own: empty, and removed by `drop()`. */

@@ -1,5 +1,8 @@
 import type { IContainer } from '@ambit/container';
+import { expect } from 'vitest';
 import { AROUND_POOLS } from '@ambit/host-contract/around-pools';
+import type { AddPoolTest, RefusedCommit } from '@ambit/testing/pools';
+import { unchecked } from '../../src/check/index.js';
 import { beginTransaction } from '../../src/host/index.js';
 import {
   type DatabasePool,
@@ -8,9 +11,6 @@ import {
   runInTransaction,
   transactionOf,
 } from '../../src/index.js';
-
-/** How the database can be made to refuse a COMMIT: by a constraint that it checks then, or only by losing the connection. */
-export type RefusedCommit = 'deferred constraint' | 'killed connection';
 
 interface Application {
   readonly pool: IDatabasePool;
@@ -124,7 +124,7 @@ const FAILED_COMMITS: typeof FAILURES = {
 };
 
 /** The failures whose error has no line of the application in its stack, through whatever may be around the pool. */
-export async function lostLines(pool: DatabasePool, refusedCommit: RefusedCommit | undefined): Promise<string[]> {
+async function lostLines(pool: DatabasePool, refusedCommit: RefusedCommit | undefined): Promise<string[]> {
   await pool.query('CREATE TABLE parents (id INTEGER PRIMARY KEY)');
   if (refusedCommit === 'deferred constraint')
     await pool.query('CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)');
@@ -150,4 +150,13 @@ export async function lostLines(pool: DatabasePool, refusedCommit: RefusedCommit
     await remove();
   }
   return lost;
+}
+
+/** Adds the test to the contract of a pool. */
+export function keepsLines(add: AddPoolTest, refusedCommit: RefusedCommit | undefined): void {
+  add('has the line of the application in the stack of what fails, whatever is around the pool', async (database) => {
+    const lines = await database.pool({ max: 3 });
+    // A sandbox is one transaction, in which the same statement fails again and again.
+    expect(await unchecked(() => lostLines(lines, refusedCommit))).toEqual([]);
+  });
 }

@@ -1,4 +1,4 @@
-import type { Leftover } from './inherits-nothing.js';
+import type { Leftover } from '@ambit/testing/pools';
 
 /** State that a session of MariaDB keeps beyond the transaction. */
 export const MARIADB_LEFTOVERS: readonly Leftover[] = [

@@ -1,4 +1,4 @@
-import type { Leftover } from './inherits-nothing.js';
+import type { Leftover } from '@ambit/testing/pools';
 
 /** State that a connection of SQLite keeps beyond the transaction. */
 const SQLITE_LEFTOVERS: readonly Leftover[] = [

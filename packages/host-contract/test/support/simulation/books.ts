@@ -1,4 +1,4 @@
-import { readResponse } from '../../../src/response.js';
+import { readResponse } from '../../../src/index.js';
 import type { RawResponse } from '../../../src/index.js';
 import type { FakeSocket } from './fake-socket.js';
 import type { Run } from './run.js';

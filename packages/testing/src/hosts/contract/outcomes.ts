@@ -1,0 +1,242 @@
+import type { IConnection } from '@ambit/transaction';
+import { describe, expect } from 'vitest';
+import type { Call, Reply } from '../host.js';
+import { CREATED, ORDER } from '../stage.js';
+import type { StageTest } from '../stage-test.js';
+
+const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
+
+/** What becomes of a transaction whose handler does not simply respond. */
+export function outcomeContract(test: StageTest): void {
+  describe('a transaction is rolled back before the error response', () => {
+    const failures: readonly { name: string; fail: (call: Call) => Promise<void> | void }[] = [
+      {
+        name: 'throws',
+        fail: () => {
+          throw new Error('secret');
+        },
+      },
+      { name: 'rejects', fail: () => Promise.reject(new Error('secret')) },
+      { name: 'hands over an error', fail: (call) => call.fail(new Error('secret')) },
+    ];
+
+    test.for(failures)('when its handler $name', async ({ fail }, { stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await fail(call);
+      });
+      const response = await stage.order();
+      expect(stage.pool.steps).toEqual(ROLLED_BACK);
+      expect(response.status).toBe(500);
+      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error' });
+      expect(stage.errors).toMatchObject([{ message: 'secret' }]);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.scopes.count('transaction')).toBe(1);
+    });
+
+    test('when its handler throws at once, before any statement', async ({ stage }) => {
+      await stage.serveOrder(() => {
+        throw new Error('secret');
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'rollback', 'release']);
+    });
+
+    test('when a statement fails', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.text).not.toMatch(/orders|unique/i);
+      expect(stage.errors).toMatchObject([{ sqlState: '23505' }]);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when a statement failed and the handler responds as if it had not', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await stage.insertOrder(call).catch(() => undefined);
+        return CREATED;
+      });
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.text).not.toContain('created');
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_FAILED' }]);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'query', 'rollback', 'release']);
+    });
+
+    test('when its handler throws something that is no error', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        throw 'a string';
+      });
+      expect((await stage.order()).status).toBe(500);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when it was open for too long, and the handler learns it at its next statement', async ({ stage }) => {
+      await stage.serveOrder(
+        async (call) => {
+          await stage.insertOrder(call);
+          await stage.pool.reaches('rollback');
+          await stage.insertOrder(call);
+          return CREATED;
+        },
+        { transaction: { timeoutMs: 20 } },
+      );
+      const response = await stage.order();
+      expect(response.status).toBeGreaterThanOrEqual(500);
+      expect(stage.errors).toHaveLength(1);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when it was open for too long, though the handler never responds and the client stays', async ({ stage }) => {
+      await stage.serveOrder(
+        async (call) => {
+          await stage.insertOrder(call);
+          await new Promise<void>(() => undefined);
+        },
+        { transaction: { timeoutMs: 20 } },
+      );
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('rollback');
+      await stage.happenings.until(() => stage.pool.out.size === 0, 'the connection is back in the pool');
+      expect(stage.scopes.open).toEqual(['request']);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test('when the transaction was closed by the handler itself', async ({ stage }) => {
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await call.transactionScope.resolve<IConnection>('IConnection').rollback();
+        return CREATED;
+      });
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(await stage.stored()).toBe(false);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(ROLLED_BACK);
+    });
+  });
+
+  describe('a transaction whose response decides', () => {
+    const replyOf = (status: number): Reply => ({ kind: 'json', status, body: { status } });
+
+    test.for([200, 201, 302, 404, 422, 499])('is committed for a response of status %i', async (status, { stage }) => {
+      const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+      await stage.serveOrder(handle, { responseDecides: true });
+      expect(await stage.order()).toMatchObject({ status, text: `{"status":${status}}` });
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test.for([500, 503, 599])(
+      'is rolled back for a response of status %i, which is sent',
+      async (status, { stage }) => {
+        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+        await stage.serveOrder(handle, { responseDecides: true });
+        expect(await stage.order()).toMatchObject({ status, text: `{"status":${status}}` });
+        expect(stage.pool.steps).toEqual(ROLLED_BACK);
+        expect(await stage.stored()).toBe(false);
+        expect(stage.errors).toEqual([]);
+      },
+    );
+
+    test.for([
+      [404, (status: number) => status >= 400, false],
+      [500, (status: number) => status === 409, true],
+      [500, () => false, true],
+    ] as const)(
+      'for a response of status %i does what rollbackOn says',
+      async ([status, rollbackOn, stored], { stage }) => {
+        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+        await stage.serveOrder(handle, { responseDecides: true, transaction: { rollbackOn } });
+        expect((await stage.order()).status).toBe(status);
+        expect(await stage.stored()).toBe(stored);
+      },
+    );
+
+    test.for([
+      [404, { application: (status: number) => status >= 400 }, false],
+      [500, { application: () => false }, true],
+      [404, { application: (status: number) => status >= 400, route: () => false }, true],
+      [404, { application: () => false, route: (status: number) => status === 404 }, false],
+    ] as const)(
+      'for a response of status %i does what rollbackOn of the application says, unless the route says otherwise (%#)',
+      async ([status, rules, stored], { stage }) => {
+        const { application, route } = { route: undefined, ...rules };
+        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
+        const transaction = route ? { rollbackOn: route } : {};
+        const scopeOptions = { rollbackOn: application };
+        await stage.serveOrder(handle, { responseDecides: true, transaction, scopeOptions });
+        expect((await stage.order()).status).toBe(status);
+        expect(await stage.stored()).toBe(stored);
+      },
+    );
+  });
+
+  describe('a transaction', () => {
+    test('has a scope tagged transaction, below the scope of its request', async ({ stage }) => {
+      await stage.serveOrder(({ scope, transactionScope }) => {
+        const same = scope.resolve('IRequestContext') === transactionScope.resolve('IRequestContext');
+        return { kind: 'json', body: { same, open: stage.scopes.open } };
+      });
+      expect(JSON.parse((await stage.order()).text)).toEqual({ same: true, open: ['request', 'transaction'] });
+    });
+
+    test('has its IConnection in its own scope only', async ({ stage }) => {
+      await stage.serveOrder(({ scope, transactionScope }) => {
+        expect(() => scope.resolve('IConnection')).toThrow(/IConnection/);
+        transactionScope.resolve('IConnection');
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+    });
+
+    test('begins with its options', async ({ stage }) => {
+      await stage.serveOrder(
+        async (call) => {
+          await stage.insertOrder(call);
+          return CREATED;
+        },
+        { transaction: { isolation: 'serializable', readOnly: true } },
+      );
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ sqlState: '25006' }]);
+    });
+
+    test('sees nothing of another one in progress', async ({ stage }) => {
+      const readOnly = { readOnly: true };
+      await stage.serve([
+        {
+          method: 'GET',
+          path: '/count',
+          transaction: readOnly,
+          handle: async ({ transactionScope }) => {
+            const sql = 'SELECT id FROM orders WHERE id = $1';
+            const rows = await transactionScope.resolve<IConnection>('IConnection').query(sql, [stage.orderId]);
+            return { kind: 'json', body: rows.length };
+          },
+        },
+        {
+          method: 'POST',
+          path: '/orders',
+          transaction: {},
+          handle: async (call) => {
+            await stage.insertOrder(call);
+            const seen = await stage.get('/count');
+            return { kind: 'json', status: 201, body: { seen: JSON.parse(seen.text) as unknown } };
+          },
+        },
+      ]);
+      expect(await stage.order()).toMatchObject({ status: 201, text: '{"seen":0}' });
+      expect(await stage.get('/count')).toMatchObject({ status: 200, text: '1' });
+    });
+  });
+}

@@ -1,0 +1,147 @@
+import { describe, expect } from 'vitest';
+import { Pause, RawClient, refused } from '../../tools.js';
+import { type Stage, CREATED, ORDER } from '../stage.js';
+import type { StageTest } from '../stage-test.js';
+
+/** Well above what closing takes, well below the time-outs of keep-alive. */
+const AT_ONCE_MS = 1500;
+/** Below the 10 s after which connections are cut by force. */
+const UNFORCED_MS = 9000;
+
+async function closesAtOnce(stage: Stage, withinMs = AT_ONCE_MS): Promise<void> {
+  const start = performance.now();
+  await stage.close();
+  expect(performance.now() - start).toBeLessThan(withinMs);
+}
+
+export function shutdownContract(test: StageTest): void {
+  describe('closing', () => {
+    test('does not wait for idle clients that keep their connection', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      const clients = await Promise.all([stage.client(), stage.client(), stage.client()]);
+      await clients[0].request({ path: '/' });
+      await clients[1].request({ path: '/' });
+      await closesAtOnce(stage);
+      for (const client of clients) await client.closed();
+    });
+
+    test.for(['G', 'GET / HTTP/1.1\r\nhost: a\r\nx-name: val'])(
+      'waits a second at most for the rest of a head: %j',
+      async (half, { stage }) => {
+        await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+        const [fresh, used] = await Promise.all([stage.client(), stage.client()]);
+        await used.request({ path: '/' });
+        for (const client of [fresh, used]) client.write(half);
+        await stage.get();
+        await closesAtOnce(stage, UNFORCED_MS);
+        for (const client of [fresh, used]) await client.closed();
+      },
+    );
+
+    test('responds to what has begun, says `Connection: close`, and does not wait until that client leaves', async ({
+      stage,
+    }) => {
+      const work = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        await work.here();
+        return CREATED;
+      });
+      const client = await stage.client();
+      client.send(ORDER);
+      await work.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      work.letGo();
+      const [response] = await Promise.all([client.response(), closed]);
+      expect(response.status).toBe(201);
+      expect(response.headers['connection']).toBe('close');
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test('asks a client to disconnect whose response already waits for COMMIT', async ({ stage }) => {
+      const commit = new Pause();
+      await stage.serveOrder(async (call) => {
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      stage.pool.before('commit', commit.here);
+      const client = await stage.client();
+      client.send(ORDER);
+      await commit.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      commit.letGo();
+      const [response] = await Promise.all([client.response(), closed]);
+      expect(response).toMatchObject({ status: 201, headers: { connection: 'close' } });
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test('responds to all of the pipelined requests that have begun, and the last says `Connection: close`', async ({
+      stage,
+    }) => {
+      const work = new Pause();
+      await stage.serveRequest(async () => {
+        await work.here();
+        return { kind: 'text', text: 'hello' };
+      });
+      const client = await stage.client();
+      client.send({ path: '/' }, { path: '/' }, { path: '/' });
+      await work.reached;
+      const closed = closesAtOnce(stage);
+      await refused(stage.port);
+      work.letGo();
+      const connections: unknown[] = [];
+      for (let i = 0; i < 3; i++) {
+        const { status, headers } = await client.response();
+        expect(status).toBe(200);
+        connections.push(headers['connection']);
+      }
+      expect(connections).toEqual(['keep-alive', 'keep-alive', 'close']);
+      await closed;
+    });
+
+    test('waits until a slow client has all of its response', async ({ stage }) => {
+      const text = '.'.repeat(8_000_000);
+      await stage.serveRequest(() => ({ kind: 'text', text }));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await client.hears('200 OK');
+      client.stopReading();
+      const closed = stage.close();
+      await refused(stage.port);
+      client.readOn();
+      expect((await client.response(10_000)).text).toHaveLength(text.length);
+      await closed;
+    });
+
+    test('disposes the application container when the last request is over', async ({ stage }) => {
+      const work = new Pause();
+      await stage.serveRequest(async ({ scope }) => {
+        await work.here();
+        return { kind: 'json', body: scope.resolve('IRequestContext') };
+      });
+      let ends = 0;
+      stage.app.defer(() => (ends += 1));
+      const client = await stage.client();
+      client.send({ path: '/' });
+      await work.reached;
+      const closed = stage.close();
+      await refused(stage.port);
+      expect(ends).toBe(0);
+      work.letGo();
+      expect((await client.response()).status).toBe(200);
+      await closed;
+      expect(ends).toBe(1);
+      expect(stage.app.disposed).toBe(true);
+    });
+
+    test('refuses those who come too late', async ({ stage }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      await stage.get();
+      const { port } = stage;
+      await stage.close();
+      await expect(RawClient.connect(port)).rejects.toThrow(/ECONNREFUSED/);
+    });
+  });
+}

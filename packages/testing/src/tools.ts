@@ -1,0 +1,12 @@
+/** The parts that the contract suites are made of. They are internal: any release may change them. */
+export { RawClient, type RequestText, requestText } from './tools/client.js';
+export { type Exchange, exchange, refused } from './tools/exchange.js';
+export { type RawResponse, readResponse } from './tools/response.js';
+export { ScopeLedger } from './tools/scopes.js';
+export { Happenings, Pause, signal } from './tools/waiting.js';
+export { connectionLost, type Step, WatchedConnection } from './tools/watched-connection.js';
+export { type Interference, WatchedPool } from './tools/watched-pool.js';
+export { addWithHead, compress, saveFirst, type Wrap } from './tools/wrappers.js';
+export { sqliteDatabase } from './hosts/databases.js';
+export { BODY_LIMIT, replyTo, webStreamOf } from './hosts/host.js';
+export { CREATED, ORDER } from './hosts/stage.js';
