@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatabasePool } from '@ambit/transaction';
-import { type NodeSqlite, nodeSqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
+import { nodeSqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { poolContract } from '../src/pools.js';
 
@@ -17,7 +17,7 @@ poolContract({
     return {
       pool: ({ max: _one, ...limits } = {}) => {
         const database = new DatabaseSync(join(folder, 'test.db'), { timeout: 0 });
-        const pool = sqlitePoolOver(nodeSqliteEngine(database as unknown as NodeSqlite), limits);
+        const pool = sqlitePoolOver(nodeSqliteEngine(database), limits);
         pools.push(pool);
         return pool;
       },

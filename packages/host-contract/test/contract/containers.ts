@@ -1,13 +1,11 @@
 import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { beginTransaction } from '@ambit/transaction/host';
 import { Container, MetadataInjector, Registration } from '@ambit/container';
+import type { Route, StageOptions, StageTest } from '@ambit/testing/hosts';
 import { describe, expect } from 'vitest';
 import { ForeignContainer } from '../support/foreign-container.js';
 import type { ScopeLedger } from '../../src/index.js';
-import type { Route } from '@ambit/testing/hosts';
 import { CREATED, ORDER } from '@ambit/testing/tools';
-import type { StageOptions } from '@ambit/testing/hosts';
-import type { StageTest } from '@ambit/testing/hosts';
 
 export function containerContract(test: StageTest): void {
   describe('a test container of values', () => {

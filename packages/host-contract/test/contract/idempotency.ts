@@ -10,6 +10,7 @@ import {
 } from '@ambit/idempotency';
 import type { IConnection } from '@ambit/transaction';
 import type { IContainer } from '@ambit/container';
+import type { Call, Reply, Stage, StageOptions, StageTest } from '@ambit/testing/hosts';
 import { describe, expect } from 'vitest';
 import {
   connectionLost,
@@ -19,9 +20,6 @@ import {
   type RequestText,
   type WatchedConnection,
 } from '../../src/index.js';
-import type { Call, Reply } from '@ambit/testing/hosts';
-import type { Stage, StageOptions } from '@ambit/testing/hosts';
-import type { StageTest } from '@ambit/testing/hosts';
 
 const DOCUMENTATION = 'https://example.org/idempotency';
 const DAY_MS = 86_400_000;

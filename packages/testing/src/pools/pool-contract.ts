@@ -908,7 +908,7 @@ export function poolContract(
       inheritsNothing(add, () => database, { leftovers, hasOtherUsers });
     });
 
-    alone((title, run) => void keeps(title)(title, () => run(database)), refusedCommit);
+    alone((title, run) => keeps(title)(title, () => run(database)), refusedCommit);
 
     test('declares only what it lacks', () => {
       expect([...titles]).toEqual(expect.arrayContaining(Object.keys(cannot)));

@@ -76,13 +76,15 @@ async function disconnectionOf(request: object): Promise<void> {
     env,
     raw = env?.incoming,
     socket = raw?.socket,
-    signal,
+    req,
+    signal = req?.signal,
   } = request as {
     env?: { incoming?: { socket: NodeJS.EventEmitter } };
     raw?: { socket: NodeJS.EventEmitter };
     socket?: NodeJS.EventEmitter;
-    signal: AbortSignal;
+    req?: { signal: AbortSignal };
+    signal?: AbortSignal;
   };
   if (socket) await new Promise((resolve) => socket.once('close', resolve));
-  else if (!signal.aborted) await once(signal, 'abort');
+  else if (signal && !signal.aborted) await once(signal, 'abort');
 }
