@@ -41,7 +41,7 @@ const RULES = {
   // Writes projects; the code of its template is theirs.
   'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
   // For authors of hosts and pools: it knows what all of them have in common.
-  testing: { mayUse: CORE, tests: ['fetch'], knowsNo: ['(express|fastify)'] },
+  testing: { mayUse: CORE, knowsNo: ['(express|fastify)'] },
   [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA, 'inspector', 'opentelemetry', 'testing'], knowsNo: [] },
 };
 
