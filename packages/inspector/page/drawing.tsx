@@ -136,7 +136,11 @@ function Box({ box, ...props }: DrawingProps & { readonly box: GraphBox }): JSX.
         <strong>{box.tags}</strong>
         <span class="hint">{isRoot ? 'one, from start to shutdown' : `one for each ${box.tags}`}</span>
         {!isRoot && open > 0 && <output>{count(open)} open</output>}
-        {leaks > 0 && <span class="badge bad">{times(leaks, 'leak')}</span>}
+        {leaks > 0 && (
+          <span class="badge" data-mood="bad">
+            {times(leaks, 'leak')}
+          </span>
+        )}
       </header>
       {features.map((feature) => (
         <Group key={feature} {...props} feature={feature} nodes={own.filter((node) => node.feature === feature)} />

@@ -10,13 +10,11 @@ const graph = signal<GraphView | undefined>(undefined);
 const chosen = signal<Chosen>({});
 
 const existing = computed((): Existing => {
-  const { kinds = [], leaks = [] } = now.value ?? {};
-  const leaked = new Map<string, number>();
-  for (const { box, open } of leaks) leaked.set(box, (leaked.get(box) ?? 0) + open);
+  const { kinds = [] } = now.value ?? {};
   const isAlive = ({ box, key }: ServiceNode): boolean => (services.value.get(`${box}\n${key}`)?.alive ?? 0) > 0;
   return {
     open: new Map(kinds.map(({ box, open }) => [box, open])),
-    leaks: leaked,
+    leaks: new Map(kinds.map(({ box, leaks }) => [box, leaks])),
     alive: new Set(graph.value?.nodes.filter(isAlive).map(({ id }) => id)),
   };
 });

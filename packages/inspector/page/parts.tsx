@@ -6,7 +6,7 @@ import type { Mark } from './words.js';
 
 export function Badge({ text, mood, title }: Mark): JSX.Element {
   return (
-    <span class={`badge ${mood}`} title={title}>
+    <span class="badge" data-mood={mood || undefined} title={title}>
       {text}
     </span>
   );

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { fixOf, idOf, type Sign, signsOf } from '../src/signs.js';
+import { fixOf, idOf, MOST_ALIKE, type Sign, signsOf } from '../src/signs.js';
 import type { RequestDetails, Step, StepKind, Trouble } from '../src/wire.js';
 import { slowMs } from './data.js';
 import { Badge, badgeOf, brokenAtSlashes, Cause, Sql } from './parts.js';
@@ -73,7 +73,7 @@ type About = Pick<Sign, 'error' | 'kind' | 'sql' | 'where'>;
 
 /** The step of the request that a trouble is about. */
 function stepOf({ kind, where, sql, error }: About, { steps, spans }: RequestDetails): Step | undefined {
-  const isAt = (step: Step): boolean => where !== undefined && (step.where === where || step.heldBy?.where === where);
+  const isAt = (step: Step): boolean => where !== undefined && (step.where === where || step.heldAt === where);
   const isOpening = (step: Step): boolean =>
     step.kind === 'scope opened' && where !== undefined && spans[step.span ?? -1]?.where?.[0]?.includes(where) === true;
   const tests: readonly ((step: Step) => boolean)[] = [
@@ -89,14 +89,26 @@ function stepOf({ kind, where, sql, error }: About, { steps, spans }: RequestDet
   return found ?? steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0))[0];
 }
 
+interface TimePart {
+  readonly name: string;
+  readonly steps: readonly StepKind[];
+  /** Its colour, as those of lifetimes and moods. */
+  readonly look: { readonly 'data-lifetime'?: string; readonly 'data-mood'?: string };
+}
+
 /** In this order: what happens at once is counted for the first of them. */
-const PARTS: readonly { readonly name: string; readonly kind: string; readonly steps: readonly StepKind[] }[] = [
-  { name: 'waiting for a connection', kind: 'waiting', steps: ['connection', 'no connection'] },
-  { name: 'statements', kind: 'statements', steps: ['statement'] },
-  { name: 'BEGIN, COMMIT, ROLLBACK', kind: 'transactions', steps: ['begin', 'commit', 'rollback', 'commit unknown'] },
-  { name: 'calls to other servers', kind: 'calls', steps: ['call'] },
-  { name: 'creating services', kind: 'creations', steps: ['created'] },
+const PARTS: readonly TimePart[] = [
+  { name: 'waiting for a connection', steps: ['connection', 'no connection'], look: { 'data-mood': 'warn' } },
+  { name: 'statements', steps: ['statement'], look: { 'data-lifetime': '2' } },
+  {
+    name: 'BEGIN, COMMIT, ROLLBACK',
+    steps: ['begin', 'commit', 'rollback', 'commit unknown'],
+    look: { 'data-lifetime': '3' },
+  },
+  { name: 'calls to other servers', steps: ['call'], look: { 'data-lifetime': '0' } },
+  { name: 'creating services', steps: ['created'], look: { 'data-lifetime': '1' } },
 ];
+const REST = { name: 'not accounted for', look: {} };
 
 /** Divides the time until the response; the rest is time that no recorded event accounts for. */
 export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: RequestDetails) {
@@ -105,14 +117,14 @@ export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: Request
   if (all === 0 || dropped > 0) return [];
   const counted: Step[] = [];
   let before = 0;
-  const parts = PARTS.map(({ name, kind, steps: kinds }) => {
+  const parts = PARTS.map(({ name, look, steps: kinds }) => {
     counted.push(...steps.filter((step) => kinds.includes(step.kind)));
     const covered = coveredBy(counted, all);
-    const part = { name, kind, milliseconds: covered - before };
+    const part = { name, look, milliseconds: covered - before };
     before = covered;
     return part;
   });
-  return [...parts, { name: 'not accounted for', kind: 'rest', milliseconds: Math.max(0, all - before) }];
+  return [...parts, { ...REST, milliseconds: Math.max(0, all - before) }];
 }
 
 /** The time of all steps together, counting what overlaps once. */
@@ -128,20 +140,20 @@ function coveredBy(steps: readonly Step[], end: number): number {
 
 /** A bar of what the time was spent on, and the same in words. */
 function TimeBar({ request }: { readonly request: RequestDetails }): JSX.Element | null {
-  const parts = timeParts(request).filter(({ milliseconds, kind }) => milliseconds > 0.005 || kind === 'rest');
+  const parts = timeParts(request).filter(({ milliseconds, name }) => milliseconds > 0.005 || name === REST.name);
   if (parts.length === 0) return null;
   const all = parts.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
   return (
     <section class="time-parts" aria-label="What the time was spent on">
       <div class="stack" aria-hidden="true">
-        {parts.map(({ kind, milliseconds }) => (
-          <i key={kind} data-part={kind} style={{ '--part': String(milliseconds / all) }} />
+        {parts.map(({ name, look, milliseconds }) => (
+          <i key={name} {...look} style={{ '--part': String(milliseconds / all) }} />
         ))}
       </div>
       <ul class="chips hint">
-        {parts.map(({ name, kind, milliseconds }) => (
-          <li key={kind}>
-            <i data-part={kind} />
+        {parts.map(({ name, look, milliseconds }) => (
+          <li key={name}>
+            <i {...look} />
             {name} <b>{duration(milliseconds)}</b>
           </li>
         ))}
@@ -149,8 +161,6 @@ function TimeBar({ request }: { readonly request: RequestDetails }): JSX.Element
     </section>
   );
 }
-
-const FEWEST_ALIKE = 5;
 
 type Fold = readonly [Step, ...Step[]];
 
@@ -164,7 +174,7 @@ export function foldSteps(steps: readonly Step[]): Fold[] {
     if (run && isSame && (kind === 'statement' || kind === 'call')) run.push(step);
     else runs.push([step]);
   }
-  return runs.flatMap((run): Fold[] => (run.length >= FEWEST_ALIKE ? [run] : run.map((step): Fold => [step])));
+  return runs.flatMap((run): Fold[] => (run.length >= MOST_ALIKE ? [run] : run.map((step): Fold => [step])));
 }
 
 interface WaterfallProps {
@@ -290,7 +300,7 @@ function moodOf({ kind, error, line, heldBy }: Step, status = 0): Mark['mood'] {
   // To roll back and respond with a status of 4xx is what the application has decided.
   if (kind === 'rollback' && status >= 400 && status < 500) return '';
   if (error !== undefined || BAD.has(kind) || /^(?:error|fatal)$/i.test(line?.level ?? '')) return 'bad';
-  return heldBy ? 'warn' : '';
+  return heldBy === undefined ? '' : 'warn';
 }
 
 function textOf({ kind, key = '', path = [], host = '', line }: Step, status: number | undefined): string {
@@ -325,7 +335,7 @@ function Statements({ request }: { readonly request: RequestDetails }): JSX.Elem
             <Sql text={sql} />
             <span class="chips">
               {alike.some(({ took = 0 }) => took >= slow) && <Badge text="slow" mood="warn" />}
-              {alike.length >= FEWEST_ALIKE && <Badge text="N+1" mood="warn" />}
+              {alike.length >= MOST_ALIKE && <Badge text="N+1" mood="warn" />}
             </span>
             <span class="took">{duration(totalOf(alike))}</span>
           </li>

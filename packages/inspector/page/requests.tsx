@@ -228,7 +228,7 @@ function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element 
         </div>
       )}
       {problem !== undefined && (
-        <p class="tools badge warn" role="status">
+        <p class="tools badge" data-mood="warn" role="status">
           {problem}
         </p>
       )}

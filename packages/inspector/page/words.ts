@@ -1,3 +1,4 @@
+import { MOST_ALIKE } from '../src/signs.js';
 import type { Now, PoolNow, RequestSummary, Step, Trouble } from '../src/wire.js';
 
 // The page's words, each from one snapshot, so that no sentence can contradict another.
@@ -91,8 +92,6 @@ export interface Mark {
 
 /** Waiting for less than this is normal. */
 const LONG_WAIT_MS = 10;
-/** One statement as often as this, in one request, is an N+1. */
-const MOST_ALIKE = 5;
 
 /** The status of the response, or the state of a request without one. */
 export function stateMark({ state, status = 0 }: RequestSummary): Mark {
@@ -130,16 +129,6 @@ export function marksOf(request: RequestSummary, slow: number): Mark[] {
   return marks.filter((mark) => mark !== false);
 }
 
-const FINDINGS: Readonly<Record<string, string>> = {
-  'outside-statement': 'statement outside of the open transaction',
-  'second-connection': 'second connection in an open transaction',
-  'http-request': 'HTTP request in an open transaction',
-  gap: 'gap in an open transaction',
-  'repeated-statement': 'the same statement too often',
-  'error-committed': 'an error response that committed',
-  'error-rolled-back': 'a write that an error rolled back',
-};
-
 const STEPS: Partial<Record<Step['kind'], string>> = {
   arrived: 'request arrives',
   created: 'create',
@@ -157,8 +146,8 @@ const STEPS: Partial<Record<Step['kind'], string>> = {
   disposed: 'dispose',
 };
 
-/** The name of a step in the waterfall; a finding of the transaction check in words. */
+/** The name of a step in the waterfall. */
 export function stepName({ kind, found = '', line }: Step): string {
   if (line) return `${line.source} ${line.level}`;
-  return STEPS[kind] ?? FINDINGS[found] ?? found;
+  return STEPS[kind] ?? found;
 }

@@ -1,4 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Agent } from 'node:http';
+import { type Container, ContainerError, type Key } from '@ambit/container';
+import type { PoolSize } from '@ambit/transaction';
+import { withoutLiterals } from '@ambit/transaction/host';
+import { errorName } from './error-names.js';
+import { label } from './names.js';
+import type { Awaited, Facts, RequestRecord } from './requests.js';
+import type { Store } from './store.js';
+import { Where } from './where.js';
+import type { Line, Outcome, PoolNow } from './wire.js';
 
 /** The channels whose messages could not be recorded. */
 const failing = new Set<string>();
@@ -29,4 +39,342 @@ function warn(name: string): void {
   if (failing.has(name)) return;
   failing.add(name);
   process.emitWarning(`The inspector could not record a message of ${name}`, { type: 'InspectorWarning' });
+}
+
+interface Message extends Line {
+  readonly scope: Container;
+  readonly parent: object;
+  readonly key: Key;
+  readonly pool: object;
+  readonly milliseconds: number;
+  readonly sql: string;
+  /** The object that announced a statement. */
+  readonly statement?: object;
+  readonly outcome: Exclude<Outcome, 'refused'>;
+  readonly error?: unknown;
+}
+
+const LONGEST_LINE = 2000;
+/** Of a connection that was there nobody speaks. */
+const SHORTEST_WAIT_MS = 1;
+
+/** Makes records of what the container, transactions and their pools publish. The returned function stops that. */
+export function listen(store: Store, { lines = false } = {}): () => void {
+  const statements = new Statements(store);
+  const failures = new Failures(store);
+  /** Who had a connection is only known where there is one pool: nobody says which pool a transaction is on. */
+  const pools = new Set<object>();
+  const waited = (took: number, error: unknown, scope?: object): void => {
+    const isWait = took >= SHORTEST_WAIT_MS || error !== undefined;
+    const holders = isWait && pools.size < 2 ? store.holders(store.now() - took) : {};
+    store.record(error === undefined ? 'connection' : 'no connection', { took, ...holders }, { scope, error });
+  };
+  return subscribeAll<Message & Finding>({
+    'ambit:scope:opened': ({ scope }) => store.opened(scope),
+    'ambit:scope:closed': ({ scope }) => store.closed(scope),
+    'ambit:instance:created': ({ scope, key, milliseconds }) => store.created(scope, key, milliseconds, true),
+    'ambit:transient:created': ({ scope, key, milliseconds }) => store.created(scope, key, milliseconds, false),
+    'ambit:creation:failed': ({ scope, key, error }) => failures.add(scope, key, error),
+    'ambit:instance:disposed': ({ scope, key, error }) =>
+      store.knows(scope) && store.record('disposed', { key: label(key) }, { scope, error }),
+    'ambit:statement:sent': ({ statement }) => statement && statements.sent(statement),
+    'ambit:statement:outside': (completed) => statements.completed(completed, undefined),
+    'ambit:transaction:statement': (completed) => statements.completed(completed, completed.scope),
+    'ambit:connection:acquired': ({ pool, milliseconds }) => {
+      pools.add(pool);
+      if (milliseconds >= SHORTEST_WAIT_MS) waited(milliseconds, undefined);
+    },
+    'ambit:connection:refused': ({ pool, milliseconds, error }) => {
+      pools.add(pool);
+      waited(milliseconds, error);
+    },
+    'ambit:handler:failed': ({ error }) => store.failed(error),
+    // A pool of @ambit/transaction has reported the wait already.
+    'ambit:transaction:refused': ({ parent, milliseconds, error }) => {
+      if (!store.knows(parent)) return;
+      store.refused(parent);
+      if (pools.size === 0) waited(milliseconds, error, parent);
+    },
+    'ambit:transaction:acquired': ({ scope, milliseconds }) => {
+      if (!store.knows(scope)) return;
+      if (pools.size === 0 || milliseconds < SHORTEST_WAIT_MS) waited(milliseconds, undefined, scope);
+      store.acquired(scope);
+    },
+    'ambit:transaction:begun': ({ scope, milliseconds }) => store.begun(scope, milliseconds),
+    'ambit:transaction:finished': ({ scope, outcome, milliseconds, error }) =>
+      store.finished(scope, outcome, milliseconds, error),
+    'ambit:transaction:finding': (finding) => store.record('finding', factsOf(finding)),
+    ...(lines && {
+      'ambit:inspector:line': ({ source, level, text }: Message) =>
+        store.record('line', { line: { source, level, text: text.slice(0, LONGEST_LINE) } }),
+    }),
+  });
+}
+
+/** The message of `transactionCheck()` of @ambit/transaction/check. */
+interface Finding {
+  readonly kind: string;
+  readonly place?: { readonly file: string; readonly line: number };
+}
+
+function factsOf({ kind, place, key, sql }: Finding & Partial<Pick<Message, 'key' | 'sql'>>): Facts {
+  return {
+    found: kind,
+    ...(place && { where: `${place.file}:${place.line}` }),
+    ...(key !== undefined && { key: label(key) }),
+    ...(sql !== undefined && { sql: withoutValues(sql) }),
+  };
+}
+
+const LONGEST_SQL = 2000;
+const MOST_TEXTS = 1000;
+
+/** The text of a statement, on one line, without literals and comments. */
+export function withoutValues(sql: string): string {
+  const text = withoutLiterals(sql.slice(0, 4 * LONGEST_SQL), { text: "'…'", number: '?' })
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return text.length > LONGEST_SQL ? `${text.slice(0, LONGEST_SQL)}…` : text;
+}
+
+/** Each statement, where the code sent it, and how long it took. */
+class Statements {
+  readonly #store: Store;
+  readonly #sent = new WeakMap<object, Awaited & { readonly request: RequestRecord | undefined }>();
+  readonly #texts = new Map<string, string>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Called within the call that sends the statement. */
+  sent(statement: object): void {
+    const sent = { place: new Where(), started: this.#store.now(), request: this.#store.current() };
+    this.#sent.set(statement, sent);
+    sent.request?.begins(sent);
+  }
+
+  completed({ sql, milliseconds: took, error, statement }: Message, scope: object | undefined): void {
+    const sent = statement && this.#sent.get(statement);
+    sent?.request?.ends(sent);
+    // Its scope is closed: a statement that failed came too late.
+    if (scope && !this.#store.knows(scope) && error === undefined) return;
+    const place = sent?.place;
+    if (scope) this.#store.sent(scope, place);
+    const text = this.#textOf(sql);
+    const outside = scope === undefined;
+    const request = this.#store.record(
+      'statement',
+      { sql: text, took, place, ...(outside && { outside }) },
+      { scope, error },
+    );
+    this.#store.statements.add({ sql: text, took, failed: error !== undefined, outside, place, route: request?.name });
+  }
+
+  /** Most statements are sent again and again: one string of each is kept. */
+  #textOf(sql: string): string {
+    const known = this.#texts.get(sql);
+    if (known !== undefined) return known;
+    const text = withoutValues(sql);
+    const shared = this.#texts.get(text) ?? text;
+    if (this.#texts.size >= MOST_TEXTS) this.#texts.clear();
+    this.#texts.set(shared, shared);
+    if (sql.length <= LONGEST_SQL) this.#texts.set(sql, shared);
+    return shared;
+  }
+}
+
+/** The services that could not be created: an error that passes several of them is one record. */
+class Failures {
+  readonly #store: Store;
+  /** The error that was published last, and the keys that it has passed. */
+  #last: { readonly error: unknown; readonly path: string[] } | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  add(scope: object, key: Key, error: unknown): void {
+    if (!this.#store.knows(scope)) return;
+    const name = label(key);
+    const known = this.#last && this.#last.error === error ? this.#last.path : undefined;
+    // A service may throw the same error object again.
+    if (known && known.at(-1) !== name) {
+      // The container's own errors have the whole path already.
+      if (!known.includes(name)) known.unshift(name);
+      return;
+    }
+    const path = error instanceof ContainerError && error.path.length > 0 ? error.path.map(label) : [name];
+    this.#last = { error, path };
+    const place = error instanceof Error ? new Where(error) : undefined;
+    this.#store.record('failed', { key: path.at(-1) ?? name, path, place }, { scope, error });
+  }
+}
+
+interface Call extends Awaited {
+  readonly request: RequestRecord;
+  readonly host: string;
+}
+
+interface CallMessage {
+  readonly request: object & {
+    /** Of undici, and so of `fetch`. */
+    readonly origin?: unknown;
+    /** Of `node:http`. */
+    readonly host?: unknown;
+    getHeader?(name: string): unknown;
+  };
+  readonly error?: unknown;
+}
+
+const SOMEWHERE = 'another server';
+
+/** Where the request goes to: host and port, without a path, a password or a header, which may contain values. */
+function hostOf(request: CallMessage['request']): string {
+  const { origin, host } = request;
+  if (origin instanceof URL) return origin.host;
+  if (typeof origin === 'string') return URL.canParse(origin) ? new URL(origin).host : SOMEWHERE;
+  if (typeof host !== 'string') return SOMEWHERE;
+  const name = host.includes(':') ? `[${host}]` : host;
+  // Node says the port only in the header that it makes; the application may have set another one.
+  const header = request.getHeader?.('host');
+  const isMade = typeof header === 'string' && header.startsWith(name) && /^:\d+$/.test(header.slice(name.length));
+  return isMade ? header : name;
+}
+
+/** Records what the handlers of requests ask other servers, by `fetch` or `node:http`. The returned function stops that. */
+export function outgoingCalls(store: Store): () => void {
+  const calls = new WeakMap<object, Call>();
+  const begin = ({ request }: CallMessage): void => {
+    const owner = store.current();
+    if (!owner || calls.has(request)) return;
+    const call = { request: owner, place: new Where(), host: hostOf(request), started: store.now() };
+    calls.set(request, call);
+    owner.begins(call);
+  };
+  const end = ({ request, error }: CallMessage): void => {
+    const call = calls.get(request);
+    if (!call) return;
+    calls.delete(request);
+    const { request: of, place, host, started } = call;
+    of.ends(call);
+    store.record('call', { took: store.now() - started, host, place }, { of, error });
+  };
+  const stopListening = subscribeAll<CallMessage>({
+    'undici:request:create': begin,
+    'undici:request:trailers': end,
+    'undici:request:error': end,
+    'http.client.request.created': begin,
+    'http.client.request.start': begin,
+    'http.client.response.finish': end,
+    'http.client.request.error': end,
+  });
+  const stopFollowing = PUBLISHES_CREATED ? undefined : followAgents((request) => begin({ request }));
+  return () => {
+    stopListening();
+    stopFollowing?.();
+  };
+}
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const PUBLISHES_CREATED = major > 22 || (major === 22 && minor >= 12);
+
+/** Older versions of Node publish a request once it is written, when the stack has lost who made it: until then only the agent knows of it. */
+function followAgents(begin: (request: object) => void): () => void {
+  const prototype = Agent.prototype as unknown as { addRequest: (request: object, ...rest: unknown[]) => unknown };
+  const { addRequest } = prototype;
+  let isStopped = false;
+  const following = function following(this: Agent, request: object, ...rest: unknown[]): unknown {
+    try {
+      if (!isStopped) begin(request);
+    } catch {
+      // The application goes on, and loses a record.
+    }
+    return addRequest.call(this, request, ...rest);
+  };
+  prototype.addRequest = following;
+  return () => {
+    isStopped = true;
+    // Another one may have replaced it meanwhile.
+    if (prototype.addRequest === following) prototype.addRequest = addRequest;
+  };
+}
+
+interface OutboxMessage {
+  readonly table: string;
+  readonly lag: number;
+  readonly pending: number;
+  readonly error?: unknown;
+}
+
+/** An event that waits for longer, although the relay runs, is trouble. */
+const LONG_LAG_MS = 10_000;
+
+/** Reports events that are not delivered: why, and for how long they have waited. The returned function stops that. */
+export function outboxTroubles(store: Store): () => void {
+  /** Of each table the last failure. */
+  const failures = new Map<
+    string,
+    { readonly at: number; readonly error: string; readonly where: string | undefined }
+  >();
+  return subscribeAll<OutboxMessage>({
+    'ambit:outbox:failed': ({ table, error: thrown }) => {
+      const error = errorName(thrown);
+      const where = thrown instanceof Error ? new Where(thrown).line : undefined;
+      failures.set(table, { at: store.now(), error, where });
+      const cause = `A delivery of ${table} failed: ${error}`;
+      store.noticed({ kind: 'outbox', cause, about: table, error, where });
+    },
+    'ambit:outbox:backlog': ({ table, lag, pending }) => {
+      if (lag < LONG_LAG_MS) return;
+      const waits = `The oldest of ${pending} events of ${table} has waited for ${Math.round(lag / 1000)} s`;
+      const { at = -Infinity, error = '', where } = failures.get(table) ?? {};
+      // Others may have been delivered since: what counts is that one failed while this one waited.
+      const isFailing = store.now() - at <= lag;
+      const why = isFailing
+        ? `a delivery failed meanwhile: ${error}`
+        : 'no delivery failed meanwhile, so the relay or the receiver is slow';
+      const known = isFailing ? { error, where } : {};
+      store.noticed({ kind: 'outbox', cause: `${waits}; ${why}`, about: table, ...known });
+    },
+  });
+}
+
+/** How much of the application's connection pool is used, counted at each check-out: between two messages it may have been full. */
+export class PoolUsage {
+  readonly #container: Container;
+  readonly #most = { mostInUse: 0, mostWaiting: 0 };
+
+  constructor(container: Container) {
+    this.#container = container;
+  }
+
+  watch(): () => void {
+    const look = (): void => void this.now();
+    return subscribeAll({
+      'ambit:connection:acquired': look,
+      'ambit:connection:refused': look,
+      'ambit:transaction:acquired': look,
+    });
+  }
+
+  /** Undefined where the application has no pool that reports its size. */
+  now(): PoolNow | undefined {
+    const size = this.#size();
+    if (!size) return undefined;
+    const { open, idle, waiting, max } = size;
+    this.#most.mostInUse = Math.max(this.#most.mostInUse, open - idle);
+    this.#most.mostWaiting = Math.max(this.#most.mostWaiting, waiting);
+    return { open, idle, waiting, ...(max !== undefined && { max }), ...this.#most };
+  }
+
+  #size(): PoolSize | undefined {
+    try {
+      const container = this.#container;
+      if (container.disposed || !container.has('IDatabasePool')) return undefined;
+      return container.resolve<{ readonly size?: PoolSize }>('IDatabasePool' as string).size;
+    } catch {
+      return undefined;
+    }
+  }
 }

@@ -25,6 +25,7 @@ const SQLSTATES: Readonly<Record<string, string>> = {
   '57014': 'canceled by a time limit or a user',
   '57P01': 'the server shuts down',
   '57P03': 'the server starts',
+  P0001: 'raised by a function of the schema',
   XX001: 'data corrupted',
 };
 
@@ -47,7 +48,8 @@ function nameOf(error: Error): string {
   if (code === 'AMBIT_TX_FINISHED' && cause !== undefined) return errorName(cause);
   const state = sqlStateOf(error);
   const meaning = state === undefined ? undefined : SQLSTATES[state];
-  const { name } = error.constructor;
+  // A time limit is an AbortSignal's: the class of its error is that of all errors of the web.
+  const { name } = error.constructor === DOMException ? error : error.constructor;
   const { constraint, table } = violated(error);
   const what = [meaning, constraint && `of ${constraint}`, table && `on ${table}`];
   return [CLASS_NAME.test(name) ? name : 'Error', codeOf(error, state), state, ...what].filter(Boolean).join(' ');
@@ -86,8 +88,4 @@ function codeOf(error: Error, state: string | undefined): string {
   return known === undefined ? '' : String(Number(known));
 }
 
-export function failure(error: unknown): { error?: string; table?: string } {
-  if (error === undefined) return {};
-  const { table } = violated(error);
-  return { error: errorName(error), ...(table !== undefined && { table }) };
-}
+export const failure = (error: unknown): { error?: string } => (error === undefined ? {} : { error: errorName(error) });

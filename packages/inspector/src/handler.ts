@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { AccessControl, type AccessOptions } from './access.js';
 import type { Drawing } from './graph-view.js';
 import type { Mcp } from './mcp.js';
+import { PACKAGE } from './where.js';
 import type { RequestDetails } from './wire.js';
 
 const TYPES: Record<string, string> = {
@@ -35,9 +37,9 @@ class Assets {
   }
 
   async #load(name: string, type: string): Promise<Asset | undefined> {
-    const folder = /\.(?:css|js)$/.test(name) ? '../dist/page/' : '../assets/';
+    const folder = /\.(?:css|js)$/.test(name) ? 'dist/page' : 'assets';
     try {
-      const body = await readFile(new URL(folder + name, import.meta.url));
+      const body = await readFile(join(PACKAGE, folder, name));
       return { type, body, gzipped: gzipSync(body) };
     } catch {
       return undefined;
@@ -63,8 +65,6 @@ export interface HandlerParts extends AccessOptions {
   /** The data of each view, by the name of its address. */
   readonly data: Readonly<Record<string, () => unknown>>;
   readonly details: (id: number) => RequestDetails | undefined;
-  /** Changes how many requests without trouble are listed per second. */
-  readonly sample: (perSecond: number) => void;
 }
 
 const HEADERS = {
@@ -81,8 +81,6 @@ const REFUSED =
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
 const TOKEN_REQUIRED = 'Send the token: Authorization: Bearer <token>';
 const LONGEST_FORM = 4096;
-/** Without trouble, so many requests per second may be listed on demand. */
-const MOST_SAMPLES = 1000;
 const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector. */
@@ -118,10 +116,6 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
       if (access === 'token required') return tokenRequired(response);
       return parts.mcp.handle(request, response, await bodyOf(request, LONGEST_MESSAGE));
     }
-    if (name === '/samples' && request.method === 'POST') {
-      if (access === 'token required') return sendText(response, 401, TOKEN_REQUIRED);
-      return sample(response, Number(await bodyOf(request, LONGEST_FORM)));
-    }
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
     if (name.startsWith('/assets/')) return file(request, response, name.slice('/assets/'.length));
@@ -131,13 +125,6 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
       return tokenRequired(response);
     }
     return show(name, url.searchParams, request, response);
-  };
-
-  const sample = (response: ServerResponse, perSecond: number): void => {
-    if (!(perSecond > 0 && perSecond <= MOST_SAMPLES))
-      return sendText(response, 400, `A number above 0, up to ${MOST_SAMPLES}`);
-    parts.sample(perSecond);
-    response.writeHead(204).end();
   };
 
   const show = (

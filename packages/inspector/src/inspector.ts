@@ -1,15 +1,18 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { observeCreations } from '@ambit/container/tools';
+import { observeCreations, openScopes } from '@ambit/container/tools';
+import { listen, outboxTroubles, outgoingCalls, PoolUsage } from './channels.js';
 import { definitionsOf } from './definitions.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, OpenPages, urlOf } from './handler.js';
+import { blockedLoop } from './loop.js';
 import { Mcp } from './mcp.js';
-import { type InspectorOptions, settingsOf } from './options.js';
-import { StartUpRecorder } from './start-up.js';
-import { Recording } from './recording.js';
-import type { Arrival } from './requests.js';
-import type { Hello, Line } from './wire.js';
+import { type InspectorOptions, type Settings, settingsOf } from './options.js';
+import type { Arrival, RequestRecord } from './requests.js';
+import { Store } from './store.js';
+import type { Hello, Line, RequestDetails, RouteStats, StatementStats } from './wire.js';
 
 const TICK_MS = 250;
 /** A page that reloads or reconnects within this time finds all recorded requests. */
@@ -52,12 +55,18 @@ export class Inspector {
   readonly #path: string;
   readonly #requestIdHeader: string | undefined;
   readonly #pages: OpenPages;
-  readonly #startUp: StartUpRecorder | undefined;
-  readonly #recording: Recording;
+  readonly #settings: Settings;
+  readonly #pool: PoolUsage;
   readonly #drawing: Drawing;
+  readonly #request = new AsyncLocalStorage<RequestRecord>();
+  /** While it records. */
+  #store: Store | undefined;
+  /** A new one for each recording, because the requests of each are numbered from 1. */
+  #boot = '';
+  #stopListening = (): void => undefined;
 
   /**
-   * Checks the options. It records nothing until a page is open, but for what is created before the first request.
+   * Checks the options. It records nothing until a page is open, unless the option `always` is set.
    *
    * @param options - the container, and where and for whom the page is
    * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid
@@ -68,39 +77,36 @@ export class Inspector {
     this.enabled = enabled;
     this.#path = path;
     this.#requestIdHeader = requestIdHeader;
-    const recording = new Recording(settings, (key) => this.#drawing.definition(key));
-    this.#recording = recording;
+    this.#settings = settings;
+    this.#pool = new PoolUsage(container);
+    this.#drawing = new Drawing(container, settings.scopes, definitionsOf);
     this.#pages = new OpenPages(
       {
         start: () => this.#start(),
         stop: () => !always && this.#stop(),
         hello: () => this.#state(),
-        tick: () => recording.tick(),
+        tick: () => this.#store?.tick(this.#pool.now()),
       },
       { tickMs: TICK_MS, lingerMs: LINGER_MS, lookMs: LOOK_MS },
     );
     if (enabled) {
       observeCreations(container);
       container.defer(() => this.close());
-      this.#startUp = new StartUpRecorder(container);
-      // Until the first request, which `follow()` then notices.
-      this.watching = true;
-      if (always) recording.start();
+      if (always) this.#start();
     }
-    this.#drawing = new Drawing(container, settings.scopes, definitionsOf);
     const drawing = {
       view: () => this.#drawing.view(),
       definition: (node: string) => this.#drawing.definition(node),
-      explain: (node: string) => recording.unrecorded(() => this.#drawing.explain(node)),
+      // It opens scopes to look at them.
+      explain: (node: string) => {
+        const explain = (): string | undefined => this.#drawing.explain(node);
+        return this.#store ? this.#store.unrecorded(explain) : explain();
+      },
     };
-    const facts = {
-      drawing,
-      state: () => this.#state(),
-      routes: () => recording.current?.routes(),
-      statements: () => recording.current?.statements.table.all(),
-      details: (id: number) => recording.current?.details(id),
-    };
-    const { state, routes, statements, details } = facts;
+    const state = (): Hello | undefined => this.#state();
+    const routes = (): RouteStats[] | undefined => this.#store?.routes();
+    const statements = (): StatementStats[] | undefined => this.#store?.statements.all();
+    const details = (id: number): RequestDetails | undefined => this.#store?.details(id);
     this.handle = createHandler({
       path,
       token,
@@ -108,10 +114,9 @@ export class Inspector {
       links: settings.links,
       pages: this.#pages,
       drawing,
-      mcp: new Mcp(facts, () => this.#look()),
-      data: { state, routes, statements, startup: () => this.#startUp?.state() },
+      mcp: new Mcp({ drawing, state, routes, statements, details }, () => this.#look()),
+      data: { state, routes, statements },
       details,
-      sample: (perSecond) => recording.current?.sample(perSecond),
     });
   }
 
@@ -136,25 +141,20 @@ export class Inspector {
    * @param next - continues with the request
    */
   follow({ raw: { method = '', socket }, route }: Followed, response: ServerResponse, next: () => void): void {
-    this.#startUp?.finish();
-    const recorder = this.#recording.current;
-    this.watching = recorder !== undefined;
+    const store = this.#store;
     const header = this.#requestIdHeader;
     const requestId = header === undefined ? undefined : () => textOf(response.getHeader(header));
-    const record = recorder?.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
-    if (!recorder || !record) {
+    const record = store?.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
+    if (!store || !record) {
       next();
       return;
     }
     // As Symfony's profiler names it; a log line of the response can have it, too.
-    response.setHeader(LINK_HEADER, `${this.#path}/#/requests/${this.#recording.boot}-${record.id}`);
-    const finish = (): void => {
-      if (response.writableFinished) recorder.responded(record, response.statusCode);
-      else recorder.aborted(record);
-    };
+    response.setHeader(LINK_HEADER, `${this.#path}/#/requests/${this.#boot}-${record.id}`);
+    const finish = (): void => store.complete(record, response.writableFinished ? response.statusCode : undefined);
     response.on('finish', finish);
     response.on('close', finish);
-    this.#recording.run(record, next);
+    this.#request.run(record, next);
   }
 
   /**
@@ -163,37 +163,61 @@ export class Inspector {
    * @param error - what it threw
    */
   failed(error: unknown): void {
-    this.#recording.current?.failed(error);
+    this.#store?.failed(error);
   }
 
   /** Disconnects the open pages, so that the server can close, and stops recording. */
   close(): void {
-    this.#startUp?.finish();
     this.#pages.closeAll();
     this.#stop();
   }
 
   /** When somebody looks, the application has registered what it has. */
   #state(): Hello | undefined {
-    this.#recording.current?.graphIs(this.#drawing.signs());
-    return this.#recording.hello();
+    const store = this.#store;
+    if (!store) return undefined;
+    store.graphIs(this.#drawing.signs());
+    const { limitMs, slowMs, keep, keepTrouble, always } = this.#settings;
+    const settings = { limitMs, slowMs, keep, keepTrouble, always };
+    return { boot: this.#boot, ...settings, ...store.all(this.#pool.now()) };
   }
 
   /** Returns whether nothing was recorded before. */
   #look(): boolean {
-    const isFirst = this.#recording.current === undefined;
+    const isFirst = this.#store === undefined;
     this.#pages.look();
     return isFirst;
   }
 
   #start(): void {
-    this.#recording.start();
+    if (this.#store) return;
+    const { container, lines } = this.#settings;
+    const now = (): number => performance.now();
+    const current = (): RequestRecord | undefined => {
+      const record = this.#request.getStore();
+      return record?.includes(now()) ? record : undefined;
+    };
+    const definition = (key: string): string | undefined => this.#drawing.definition(key);
+    const store = new Store(container, openScopes(container), { ...this.#settings, now, current, definition });
+    const stops = [
+      listen(store, { lines }),
+      outgoingCalls(store),
+      outboxTroubles(store),
+      this.#pool.watch(),
+      blockedLoop(store),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop());
+    this.#store = store;
+    this.#boot = randomUUID().slice(0, 8);
     this.watching = true;
   }
 
+  /** While nothing is recorded, no channel has a subscriber and no asynchronous context is kept. */
   #stop(): void {
     this.watching = false;
-    this.#recording.stop();
+    this.#store = undefined;
+    this.#stopListening();
+    this.#request.disable();
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Profiler, Session } from 'node:inspector';
-import type { Recorder } from './recorder.js';
 import { ms } from './names.js';
+import type { Store } from './store.js';
 import { placeOf, placeOfLine } from './where.js';
 
 const EVERY_MS = 50;
@@ -46,11 +46,11 @@ const MOST_SHARE = 1 / 20;
  * Notices when the application's own code keeps the process from everything else, and which line does: V8 takes a hundred samples of the stack
  * per second. The returned function stops that.
  */
-export function blockedLoop(recorder: Recorder): () => void {
+export function blockedLoop(store: Store): () => void {
   const profiler = startProfiler();
   let cpu = process.cpuUsage();
   const beat = (): void => {
-    const late = recorder.lateness.beat(performance.now());
+    const late = store.lateness.beat(performance.now());
     const { user, system } = process.cpuUsage(cpu);
     const computed = (user + system) / 1000;
     // Where the machine had no time for this process, none of its functions is to blame.
@@ -58,8 +58,8 @@ export function blockedLoop(recorder: Recorder): () => void {
     const found = profiler?.take(isBusy ? late : 0);
     if (found) {
       const share = computed < late / 2 ? `; the machine gave it a processor for ${ms(computed)} of that` : '';
-      const cause = `Timers were late by ${ms(late)}; most of that time the process was ${found.doing}${share}`;
-      recorder.noticed({ kind: 'blocked loop', cause, where: found.where });
+      const cause = `Timers were late by ${ms(late)}; most of that time the process was in ${found.name}${share}`;
+      store.noticed({ kind: 'blocked loop', cause, where: found.where });
     }
     cpu = process.cpuUsage();
   };
@@ -71,9 +71,9 @@ export function blockedLoop(recorder: Recorder): () => void {
 }
 
 interface Busy {
+  /** The application's innermost function on the stack, and its line. */
+  readonly name: string;
   readonly where: string;
-  /** The function, and the one that it called, if that is not the application's. */
-  readonly doing: string;
 }
 
 interface RunningProfiler {
@@ -145,28 +145,18 @@ function busyIn(
   byId: ReadonlyMap<number, Profiler.ProfileNode>,
   parents: ReadonlyMap<number, number>,
 ): Busy | undefined {
-  let called = '';
   for (let id = sample; id !== undefined; id = parents.get(id)) {
-    const node = byId.get(id);
-    if (!node) continue;
-    const { url, functionName: name } = node.callFrame;
+    const { callFrame, positionTicks = [] } = byId.get(id) ?? { callFrame: undefined };
+    if (!callFrame || callFrame.url === '') continue;
+    const { url, functionName } = callFrame;
     // Of a module itself V8 says -1.
-    const [lineNumber, columnNumber] = [
-      Math.max(0, node.callFrame.lineNumber),
-      Math.max(0, node.callFrame.columnNumber),
-    ];
-    const ticks = node.positionTicks ?? [];
-    const line = ticks.find((one) => one.ticks > ticks.reduce((sum, other) => sum + other.ticks, 0) / 2)?.line;
+    const [line, column] = [Math.max(0, callFrame.lineNumber) + 1, Math.max(0, callFrame.columnNumber) + 1];
+    const all = positionTicks.reduce((sum, { ticks }) => sum + ticks, 0);
+    const most = positionTicks.find(({ ticks }) => ticks > all / 2)?.line ?? line;
     // A function on one line, as in a bundle, is found by its column.
-    const isLine = line !== undefined && line !== lineNumber + 1;
-    const place = isLine ? placeOfLine(url, line) : placeOf(url, lineNumber + 1, columnNumber + 1);
-    const where = url === '' ? undefined : place;
-    if (where !== undefined) return { where, doing: `in ${textOf(name)}${called && `, which called ${called}`}` };
-    // V8 says the line of a function only while it runs itself.
-    called = textOf(name);
+    const where = most === line ? placeOf(url, line, column) : placeOfLine(url, most);
+    if (where !== undefined)
+      return { where, name: functionName === '' ? 'a function without a name' : `${functionName}()` };
   }
   return undefined;
 }
-
-const textOf = (functionName: string): string =>
-  functionName === '' ? 'a function without a name' : `${functionName}()`;

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { type Facts, readTool, TOOLS } from './tools.js';
+import { PACKAGE } from './where.js';
 
 interface Message {
   readonly jsonrpc?: unknown;
@@ -9,7 +11,7 @@ interface Message {
   readonly params?: { readonly protocolVersion?: unknown; readonly name?: unknown; readonly arguments?: unknown };
 }
 
-const { name, version } = createRequire(import.meta.url)('../package.json') as Record<'name' | 'version', string>;
+const { name, version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Record<string, string>;
 const VERSIONS = ['2025-06-18', '2025-03-26', '2024-11-05'];
 /** Each may ask for everything. */
 const MOST_AT_ONCE = 20;

@@ -1,102 +1,11 @@
 import { errorName } from './error-names.js';
 import { ms } from './names.js';
-import { NamesTable, Rate, RouteTable } from './tables.js';
 import { LONG_WAIT_MS, MOST_ALIKE } from './signs.js';
+import { Rate, RouteTable } from './tables.js';
 import { Where } from './where.js';
-import type { Now, Outcome, RequestDetails, RequestSummary, ScopeSpan, Step, StepKind } from './wire.js';
+import type { Now, Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
-type Sums = Pick<RequestSummary, 'alike' | 'keys' | 'statementMs' | 'statements' | 'texts' | 'waited'>;
-
-/** The totals of a request; they include steps beyond those that are kept. */
-export class RequestSums {
-  readonly #names: NamesTable;
-  readonly #sent = new Map<number, number>();
-  /** Of each transaction that is open. */
-  readonly #attempts = new Map<number, Map<number, number>>();
-  /** Of those that were rolled back, the one that sent a statement most often. */
-  #alikeBefore = 0;
-  readonly #keys = new Set<number>();
-  #statements = 0;
-  #statementMs = 0;
-  #waited = 0;
-  /** Of its statements and calls. */
-  #longest = 0;
-
-  constructor(names: NamesTable) {
-    this.#names = names;
-  }
-
-  created(key: string): void {
-    this.#keys.add(this.#names.indexOf(key));
-  }
-
-  statement(sql: string, milliseconds: number, span: number | undefined): void {
-    const text = this.#names.indexOf(sql);
-    add(this.#sent, text, 1);
-    if (span !== undefined) {
-      const attempt = this.#attempts.get(span) ?? new Map<number, number>();
-      this.#attempts.set(span, attempt);
-      add(attempt, text, 1);
-    }
-    this.#statements++;
-    this.#statementMs += milliseconds;
-    this.called(milliseconds);
-  }
-
-  committed(span: number): void {
-    this.#attempts.delete(span);
-  }
-
-  /** The next attempt sends the same again, which is no N+1. */
-  rolledBack(span: number): void {
-    const attempt = this.#attempts.get(span) ?? new Map<number, number>();
-    for (const [text, count] of attempt) add(this.#sent, text, -count);
-    this.#alikeBefore = Math.max(this.#alikeBefore, ...attempt.values());
-    this.#attempts.delete(span);
-  }
-
-  waited(milliseconds: number): void {
-    this.#waited += milliseconds;
-  }
-
-  called(milliseconds: number): void {
-    this.#longest = Math.max(this.#longest, milliseconds);
-  }
-
-  /** It sent a statement often, or waited long. */
-  get suspicious(): boolean {
-    return this.#alike >= MOST_ALIKE || this.#waited >= LONG_WAIT_MS || this.#longest >= LONG_WAIT_MS;
-  }
-
-  get #alike(): number {
-    return Math.max(this.#alikeBefore, ...this.#sent.values());
-  }
-
-  toJSON(): Sums {
-    return {
-      statements: this.#statements,
-      statementMs: this.#statementMs,
-      alike: this.#alike,
-      waited: this.#waited,
-      texts: [...this.#sent.keys()],
-      keys: [...this.#keys],
-    };
-  }
-}
-
-function add(counts: Map<number, number>, key: number, count: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + count);
-}
-
-/** What a request waits for: a call to another server, or the database. */
-export interface Awaited {
-  /** Undefined of a statement. */
-  readonly host?: string;
-  readonly place: Where | undefined;
-  readonly started: number;
-}
-
-/** The facts that a host publishes about a new request. */
+/** What a host publishes about a new request. */
 export interface Arrival {
   readonly method: string;
   /** The route as declared; undefined until the host has matched it. */
@@ -107,79 +16,76 @@ export interface Arrival {
   requestId?(): string | undefined;
 }
 
-export interface RecordOptions {
-  readonly slowMs: number;
-  readonly names: NamesTable;
+/** What is known of one thing that happened, besides its kind and its time. Its line is text only when somebody reads it. */
+export type Facts = Omit<Partial<Step>, 'at' | 'kind'> & { readonly place?: Where | undefined };
+
+/** What a request waits for: a call to another server, or the database. */
+export interface Awaited {
+  /** Undefined of a statement. */
+  readonly host?: string;
+  readonly place: Where | undefined;
+  readonly started: number;
 }
 
-/** Its line of code is text only when somebody reads it. */
-export type StepDetails = Partial<Omit<Step, 'at' | 'kind'>> & { readonly place?: Where | undefined };
-
 const NO_ROUTE = '(no route)';
-/** So soon a transaction reports what the pool has reported. */
-const SAME_MS = 5;
 const MOST_STEPS = 500;
 /** Beyond those, for what went wrong and how it came out. */
 const MOST_SPARED = 100;
-const MANY: ReadonlySet<StepKind> = new Set([
-  'scope opened',
-  'created',
-  'connection',
-  'begin',
-  'statement',
-  'call',
-  'commit',
-  'line',
-  'disposed',
-  'scope closed',
+const SPARED: ReadonlySet<StepKind> = new Set([
+  'failed',
+  'no connection',
+  'threw',
+  'rollback',
+  'commit unknown',
+  'finding',
+  'responded',
+  'aborted',
 ]);
 const MOST_SPANS = 50;
 const MOST_AWAITED = 100;
 /** What still runs on behalf of a request so long after its response is work in the background, which a request happened to start. */
 const LINGERS_MS = 10_000;
+const DEEPEST_CAUSE = 10;
 
 /** One request, from its arrival until its last scope is closed. */
 export class RequestRecord {
   readonly id: number;
-  readonly #method: string;
-  /** Undefined once the request is over: it holds objects of the host, and with them what the client has sent. */
-  #arrival: Arrival | undefined;
-  readonly #slowMs: number;
   readonly start: number;
-  readonly #arrived: number;
-  readonly #steps: (Omit<Step, 'span'> & StepDetails & { span?: number })[] = [];
-  readonly #spans: { box: string; opened: number; closed?: number; where?: readonly string[] }[] = [];
-  #route: string | undefined;
-  #state: RequestSummary['state'] = 'open';
-  #response: { milliseconds: number; status?: number } | undefined;
-  #outcome: Outcome | undefined;
-  #failedAttempts = 0;
-  #dropped = 0;
-  #open = 0;
-  #leaks = 0;
-  #findings = 0;
-  #failures = 0;
-  readonly #sums: RequestSums;
-  readonly #awaited = new Set<Awaited>();
-  #requestId: string | undefined;
-  /** The errors that a step names, and those that handlers threw: an error may hold anything, so none is kept. */
-  readonly #accounted = new WeakSet();
-  readonly #thrown = new WeakSet();
-  #threwValue = false;
-  #hasFailedSteps = false;
   /** The troubles that it was counted for. */
   readonly noted = new Set<string>();
   /** It is one of the requests of a trouble. */
   isKept = false;
+  readonly #method: string;
+  /** Undefined once the request is over: it holds objects of the host, and with them what the client has sent. */
+  #arrival: Arrival | undefined;
+  readonly #slowMs: number;
+  readonly #arrived = Date.now();
+  readonly #steps: (Facts & Pick<Step, 'at' | 'kind'>)[] = [];
+  readonly #spans: { box: string; opened: number; closed?: number; where?: readonly string[] }[] = [];
+  #route: string | undefined;
+  #requestId: string | undefined;
+  #state: RequestSummary['state'] = 'open';
+  #response: { milliseconds: number; status?: number } | undefined;
+  #outcome: Outcome | undefined;
+  readonly #counts = { failedAttempts: 0, open: 0, leaks: 0, findings: 0, failures: 0 };
+  /** Until the response, with steps beyond those that are kept. */
+  readonly #sums = { statements: 0, statementMs: 0, waited: 0, alike: 0 };
+  /** Of its statements and calls. */
+  #longest = 0;
+  #hasFailedSteps = false;
+  #dropped = 0;
+  readonly #awaited = new Set<Awaited>();
+  /** The errors that a step names, and those that handlers threw: an error may hold anything, so none is kept. */
+  readonly #accounted = new WeakSet();
+  readonly #thrown = new WeakSet();
+  #threwValue = false;
 
-  constructor(id: number, arrival: Arrival, now: number, { slowMs, names }: RecordOptions) {
+  constructor(id: number, arrival: Arrival, now: number, slowMs: number) {
     this.id = id;
     this.#method = arrival.method;
     this.#arrival = arrival;
     this.#slowMs = slowMs;
-    this.#sums = new RequestSums(names);
     this.start = now;
-    this.#arrived = Date.now();
     this.step('arrived', now);
   }
 
@@ -189,26 +95,26 @@ export class RequestRecord {
 
   /** Nothing more will happen to it. */
   get settled(): boolean {
-    return this.over && this.#open === 0;
+    return this.over && this.#counts.open === 0;
   }
 
   /** It failed, was rolled back, was aborted, took long, leaked a scope, or the transaction check found something. */
   get trouble(): boolean {
-    if (this.isKept) return true;
     const { milliseconds = 0, status = 0 } = this.#response ?? {};
-    if (this.#state === 'aborted' || status >= 500 || milliseconds >= this.#slowMs) return true;
-    if (this.#leaks > 0 || this.#findings > 0 || this.#failedAttempts > 0) return true;
+    const { leaks, findings, failedAttempts, failures } = this.#counts;
+    if (this.isKept || this.#state === 'aborted' || status >= 500 || milliseconds >= this.#slowMs) return true;
+    if (leaks > 0 || findings > 0 || failedAttempts > 0) return true;
     // To roll back and respond with a status of 4xx is what the application has decided, and so is a service that refuses to be created.
     const isRefusal = status >= 400;
-    if (this.#failures > 0 && !isRefusal) return true;
-    return (
-      this.#outcome !== undefined && this.#outcome !== 'committed' && !(isRefusal && this.#outcome === 'rolled back')
-    );
+    const isStored = this.#outcome === undefined || this.#outcome === 'committed';
+    return (failures > 0 && !isRefusal) || !(isStored || (isRefusal && this.#outcome === 'rolled back'));
   }
 
   /** There may be something wrong, also where the response was as it should be. */
   get suspicious(): boolean {
-    return this.trouble || this.#sums.suspicious || this.#hasFailedSteps;
+    const { alike, waited } = this.#sums;
+    const isLong = waited >= LONG_WAIT_MS || this.#longest >= LONG_WAIT_MS;
+    return this.trouble || alike >= MOST_ALIKE || isLong || this.#hasFailedSteps;
   }
 
   /** `GET /api/users` */
@@ -234,40 +140,24 @@ export class RequestRecord {
     this.#awaited.delete(awaited);
   }
 
-  /** What it waited for in most of this time. */
-  awaited(from: number, to: number): { readonly what: string; readonly place: Where | undefined } | undefined {
-    const calls = this.#steps.flatMap(({ kind, host, place, at, took = 0 }) => {
-      const started = this.start + at;
-      return kind === 'call' ? [{ host, place, started, until: started + took }] : [];
-    });
-    const all = [...calls, ...Array.from(this.#awaited, (one) => ({ ...one, until: to }))].map((one) => ({
-      ...one,
-      took: Math.min(one.until, to) - Math.max(one.started, from),
-    }));
-    const [longest] = all.toSorted((one, other) => other.took - one.took);
-    // Several calls to it that follow one another.
-    const took = all.reduce((sum, one) => sum + (one.host === longest?.host ? Math.max(0, one.took) : 0), 0);
-    if (!longest || took <= 0 || took < (to - from) / 2) return undefined;
-    const { host = 'the database', place } = longest;
-    return { what: `it waited ${ms(took)} for ${host}`, place };
-  }
-
-  step(kind: StepKind, now: number, details: StepDetails = {}): void {
+  /** Adds what happened to it; `now` is when that was complete. */
+  step(kind: StepKind, now: number, facts: Facts = {}): void {
     this.#findRoute();
-    this.#addUp(kind, details);
-    const isOneOfMany = MANY.has(kind) && details.error === undefined;
-    if (this.#steps.length >= (isOneOfMany ? MOST_STEPS : MOST_STEPS + MOST_SPARED)) {
-      this.#dropped++;
-      return;
-    }
-    const { took = 0 } = details;
+    const { took = 0, error } = facts;
+    if (error !== undefined) this.#hasFailedSteps = true;
+    if (kind === 'failed') this.#counts.failures++;
+    else if (kind === 'finding') this.#counts.findings++;
+    // What is done in the background after the response took none of its time.
+    else if (!this.over) this.#add(kind, took);
+    const isSpared = SPARED.has(kind) || error !== undefined;
+    if (this.#steps.length >= (isSpared ? MOST_STEPS + MOST_SPARED : MOST_STEPS)) this.#dropped++;
     // A message with a duration is published at the end, so the step began earlier.
-    this.#steps.push({ kind, at: Math.max(0, now - this.start - took), ...details });
+    else this.#steps.push({ kind, at: Math.max(0, now - this.start - took), ...facts });
   }
 
   /** Returns the index of the new span in `spans`. */
   openSpan(box: string, now: number): number | undefined {
-    this.#open++;
+    this.#counts.open++;
     const span = this.#spans.length;
     if (span >= MOST_SPANS) {
       this.#dropped++;
@@ -279,43 +169,26 @@ export class RequestRecord {
   }
 
   closeSpan(span: number | undefined, now: number): void {
-    this.#open--;
-    const found = span === undefined ? undefined : this.#spans[span];
-    if (!found) return;
+    this.#counts.open--;
+    const found = this.#spans[span ?? -1];
+    if (!found || span === undefined) return;
     found.closed = now - this.start;
-    this.step('scope closed', now, span === undefined ? {} : { span });
+    this.step('scope closed', now, { span });
   }
 
   leak(span: number | undefined, where: readonly string[]): void {
-    this.#leaks++;
-    const leaked = span === undefined ? undefined : this.#spans[span];
+    this.#counts.leaks++;
+    const leaked = this.#spans[span ?? -1];
     if (leaked) leaked.where = where;
-  }
-
-  found(now: number, details: StepDetails): void {
-    this.#findings++;
-    this.step('finding', now, details);
-  }
-
-  /**
-   * Whether this is the wait for a connection that the pool has reported a moment before: a transaction reports it again, with the scope
-   * that it belongs to.
-   */
-  isReportedAgain(kind: StepKind, now: number, took: number, span: number | undefined): boolean {
-    const known = this.#steps.findLast((step) => step.kind === kind && step.span === undefined);
-    // The transaction began to wait no later than the pool says, and may have waited for longer.
-    if (!known || known.at < now - this.start - took - SAME_MS) return false;
-    if (span !== undefined) known.span = span;
-    return true;
   }
 
   /** Of several the last one counts, but for one that may have been committed: the next does not undo it. */
   transactionFinished(outcome: Outcome): void {
-    if (this.#outcome !== undefined && this.#outcome !== 'committed') this.#failedAttempts++;
+    if (this.#outcome !== undefined && this.#outcome !== 'committed') this.#counts.failedAttempts++;
     if (this.#outcome !== 'unknown') this.#outcome = outcome;
   }
 
-  /** The statement, commit or service that an error came from has said so already. */
+  /** The statement, commit or service that an error came from may have said so already. */
   threw(error: unknown, now: number): void {
     const isObject = typeof error === 'object' && error !== null;
     if (isObject ? this.#thrown.has(error) : this.#threwValue) return;
@@ -333,21 +206,15 @@ export class RequestRecord {
 
   /** @param late - for how long this process was too busy meanwhile */
   responded(status: number, now: number, late = 0): void {
-    if (this.over) return;
-    this.#state = 'responded';
+    this.#complete('responded', now, late > 0 ? { late } : {});
     this.#response = { milliseconds: now - this.start, status };
-    this.step('responded', now, late > 0 ? { late } : {});
-    this.#release();
   }
 
   aborted(now: number): void {
-    if (this.over) return;
-    this.#state = 'aborted';
-    this.#response = { milliseconds: now - this.start };
     const newest = [...this.#awaited].at(-1);
     const doing = newest && `it waited for ${newest.host ?? 'the database'}, for ${ms(now - newest.started)} so far`;
-    this.step('aborted', now, newest && doing !== undefined ? { doing, place: newest.place } : {});
-    this.#release();
+    this.#complete('aborted', now, doing === undefined ? {} : { doing, place: newest?.place });
+    this.#response = { milliseconds: now - this.start };
   }
 
   summary(): RequestSummary {
@@ -362,71 +229,67 @@ export class RequestRecord {
       state: this.#state,
       ...this.#response,
       ...(this.#outcome && { outcome: this.#outcome }),
-      failedAttempts: this.#failedAttempts,
-      open: this.#open,
-      leaks: this.#leaks,
-      findings: this.#findings,
-      failures: this.#failures,
-      ...this.#sums.toJSON(),
+      ...this.#counts,
+      ...this.#sums,
       trouble: this.trouble,
     };
   }
 
   details(now: number): RequestDetails {
-    const spans: readonly ScopeSpan[] = this.#spans;
     const steps = this.#steps.toSorted((one, other) => one.at - other.at).map(readable);
-    const isGoingOn = !this.over || this.#open > 0;
-    return {
-      ...this.summary(),
-      spans,
-      steps,
-      dropped: this.#dropped,
-      ...(isGoingOn && { elapsed: now - this.start }),
-    };
+    const elapsed = this.settled ? {} : { elapsed: now - this.start };
+    return { ...this.summary(), spans: this.#spans, steps, dropped: this.#dropped, ...elapsed };
   }
 
-  #addUp(kind: StepKind, { key = '', sql = '', took = 0, error, span }: StepDetails): void {
-    if (error !== undefined) this.#hasFailedSteps = true;
-    if (kind === 'created') this.#sums.created(key);
-    else if (kind === 'statement') this.#sums.statement(sql, took, span);
-    else if (kind === 'rollback' && span !== undefined) this.#sums.rolledBack(span);
-    else if (kind === 'commit' && span !== undefined) this.#sums.committed(span);
-    else if (kind === 'connection' || kind === 'no connection') this.#sums.waited(took);
-    else if (kind === 'call') this.#sums.called(took);
-    else if (kind === 'failed') this.#failures++;
+  #add(kind: StepKind, took: number): void {
+    if (kind === 'statement') {
+      this.#sums.statements++;
+      this.#sums.statementMs += took;
+    } else if (kind === 'connection' || kind === 'no connection') this.#sums.waited += took;
+    if (kind === 'statement' || kind === 'call') this.#longest = Math.max(this.#longest, took);
+  }
+
+  #complete(kind: 'aborted' | 'responded', now: number, facts: Facts): void {
+    this.step(kind, now, facts);
+    this.#state = kind;
+    this.#sums.alike = mostAlike(this.#steps);
+    this.#requestId = this.#arrival?.requestId?.();
+    this.#arrival = undefined;
   }
 
   /** At the first step that has it: Express resets the mount path of a router when an error leaves it. */
   #findRoute(): void {
     this.#route ??= this.#arrival?.route();
   }
-
-  #release(): void {
-    this.#findRoute();
-    this.#requestId = this.#arrival?.requestId?.();
-    this.#arrival = undefined;
-  }
 }
 
-const DEEPEST_CAUSE = 10;
+/** How often it sent one statement, or called one server from one line. Each attempt of a transaction sends the same again. */
+function mostAlike(steps: readonly (Facts & Pick<Step, 'kind'>)[]): number {
+  const undone = new Set(steps.filter(({ kind }) => kind === 'rollback').map(({ span }) => span));
+  const counts = new Map<string, number>();
+  for (const { kind, sql, host, span } of steps) {
+    if (kind !== 'statement' && kind !== 'call') continue;
+    const id = undone.has(span) ? `${span} ${sql}` : `${host} ${sql}`;
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return Math.max(0, ...counts.values());
+}
 
 /** The error and its causes. */
 function chainOf(error: unknown): object[] {
   const chain: object[] = [];
-  for (let one = error; typeof one === 'object' && one !== null && chain.length < DEEPEST_CAUSE; one = causeOf(one))
-    chain.push(one);
+  try {
+    for (let one = error; typeof one === 'object' && one !== null && chain.length < DEEPEST_CAUSE;) {
+      chain.push(one);
+      one = (one as { cause?: unknown }).cause;
+    }
+  } catch {
+    // What an application throws may throw when it is read.
+  }
   return chain;
 }
 
-function causeOf(error: object): unknown {
-  try {
-    return (error as { cause?: unknown }).cause;
-  } catch {
-    return undefined;
-  }
-}
-
-function readable({ place, ...step }: Step & StepDetails): Step {
+function readable({ place, ...step }: Facts & Pick<Step, 'at' | 'kind'>): Step {
   const where = place?.line;
   return where === undefined ? step : { ...step, where };
 }
@@ -443,7 +306,6 @@ export interface RequestListOptions {
 
 /** The newest requests of a sample, all that had trouble, and which of them have changed. */
 export class RequestList {
-  readonly names = new NamesTable();
   readonly routes = new RouteTable();
   readonly #options: RequestListOptions;
   /** Each in order of arrival, or of the trouble. */
@@ -452,32 +314,22 @@ export class RequestList {
   /** In progress and not in the sample: each may turn out to have trouble. */
   readonly #unlisted = new Set<RequestRecord>();
   readonly #seen = new Rate();
-  readonly #recorded = new Rate();
   #changed = new Set<RequestRecord>();
   #ids = 0;
   #arrived = 0;
-  #samplesPerSecond: number;
 
   constructor(options: RequestListOptions) {
     this.#options = options;
-    this.#samplesPerSecond = options.samplesPerSecond;
-  }
-
-  /** How many without trouble are listed per second from now on. */
-  sample(perSecond: number): void {
-    this.#samplesPerSecond = perSecond;
   }
 
   /** Returns the record of the request, or undefined if too many are in progress. */
   arrive(arrival: Arrival, now: number): RequestRecord | undefined {
     this.#arrived++;
-    const isSampled = this.#seen.add(now) <= this.#samplesPerSecond;
+    const isSampled = this.#seen.add(now) <= this.#options.samplesPerSecond;
     if (!isSampled && this.#unlisted.size >= MOST_FOLLOWED) return undefined;
-    const record = new RequestRecord(++this.#ids, arrival, now, { slowMs: this.#options.slowMs, names: this.names });
-    if (isSampled) {
-      this.#recorded.add(now);
-      this.#put(this.#sample, record, this.#options.keep);
-    } else this.#unlisted.add(record);
+    const record = new RequestRecord(++this.#ids, arrival, now, this.#options.slowMs);
+    if (isSampled) this.#put(this.#sample, record, this.#options.keep);
+    else this.#unlisted.add(record);
     this.touch(record);
     return record;
   }
@@ -499,10 +351,6 @@ export class RequestList {
     this.touch(record);
   }
 
-  get hasAny(): boolean {
-    return this.#ids > 0;
-  }
-
   /** Lists it as one that had trouble. */
   keep(record: RequestRecord): void {
     record.isKept = true;
@@ -513,13 +361,10 @@ export class RequestList {
     return this.#trouble.get(id) ?? this.#sample.get(id);
   }
 
-  /** Marks requests as aborted whose connection was closed without an event on their response. */
-  sweep(now: number): void {
-    for (const record of [...this.#unlisted, ...this.#sample.values(), ...this.#trouble.values()]) {
-      if (!record.lost) continue;
-      record.aborted(now);
-      this.completed(record);
-    }
+  /** Those whose connection was closed without an event on their response. */
+  lost(): RequestRecord[] {
+    const all = [...this.#unlisted, ...this.#sample.values(), ...this.#trouble.values()];
+    return all.filter((record) => record.lost);
   }
 
   all(): RequestSummary[] {
@@ -533,13 +378,9 @@ export class RequestList {
     return Array.from(changed, (record) => record.summary());
   }
 
-  counts(now: number): Pick<Now, 'arrived' | 'recordedPerSecond' | 'requestsPerSecond' | 'samplesPerSecond'> {
-    return {
-      arrived: this.#arrived,
-      samplesPerSecond: this.#samplesPerSecond,
-      requestsPerSecond: this.#seen.perSecond(now),
-      recordedPerSecond: this.#recorded.perSecond(now),
-    };
+  counts(now: number): Pick<Now, 'arrived' | 'requestsPerSecond' | 'samplesPerSecond'> {
+    const { samplesPerSecond } = this.#options;
+    return { arrived: this.#arrived, samplesPerSecond, requestsPerSecond: this.#seen.perSecond(now) };
   }
 
   #put(ring: Map<number, RequestRecord>, record: RequestRecord, most: number): void {

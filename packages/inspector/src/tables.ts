@@ -1,5 +1,5 @@
+import type { RequestSummary, RouteStats, ServiceStats, StatementStats } from './wire.js';
 import type { Where } from './where.js';
-import type { NamesFrom, RequestSummary, RouteStats, ServiceStats, StatementStats } from './wire.js';
 
 /** So many buckets for each doubling: a percentile is at most 4.5 % too high. */
 const PER_DOUBLING = 16;
@@ -9,14 +9,12 @@ const SHORTEST_MS = 0.001;
 class Durations {
   count = 0;
   total = 0;
-  shortest = Infinity;
   longest = 0;
   readonly #buckets = new Map<number, number>();
 
   add(milliseconds: number): void {
     this.count++;
     this.total += milliseconds;
-    this.shortest = Math.min(this.shortest, milliseconds);
     this.longest = Math.max(this.longest, milliseconds);
     const bucket = Math.ceil(PER_DOUBLING * Math.log2(Math.max(milliseconds, SHORTEST_MS) / SHORTEST_MS));
     this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + 1);
@@ -32,52 +30,59 @@ class Durations {
   }
 }
 
-type RouteRow = { durations: Durations } & Record<
-  'aborted' | 'failed' | 'refused' | 'rolledBack' | 'statementMs' | 'statements',
-  number
->;
+/** Rows by their name, up to a number: names may be made from data, and further ones are not counted. */
+class Rows<Row> extends Map<string, Row> {
+  readonly #most: number;
+  readonly #make: () => Row;
 
-/** If routes are made from data, those beyond this number are not counted. */
+  constructor(most: number, make: () => Row) {
+    super();
+    this.#most = most;
+    this.#make = make;
+  }
+
+  row(name: string): Row | undefined {
+    const known = this.get(name);
+    if (known || this.size >= this.#most) return known;
+    const row = this.#make();
+    this.set(name, row);
+    return row;
+  }
+}
+
 const MOST_ROWS = 1000;
+const MOST_SERVICES = 2000;
+/** Of a statement. */
+const MOST_ROUTES = 8;
 
 /** The requests since the recording started, by their route. */
 export class RouteTable {
-  readonly #rows = new Map<string, RouteRow & Pick<RouteStats, 'method' | 'route'>>();
+  readonly #rows = new Rows(MOST_ROWS, () => ({
+    durations: new Durations(),
+    counts: { aborted: 0, failed: 0, refused: 0, rolledBack: 0, statements: 0, statementMs: 0 },
+  }));
 
   /** Adds a request that is complete. */
   add(request: RequestSummary): void {
     const { method, route, state, status = 0, milliseconds = 0, outcome, statements, statementMs } = request;
-    const row = this.#rowOf(method, route);
-    if (!row) return;
-    row.durations.add(milliseconds);
-    if (state === 'aborted') row.aborted++;
-    else if (status >= 500) row.failed++;
-    else if (status >= 400) row.refused++;
-    if (outcome !== undefined && outcome !== 'committed') row.rolledBack++;
-    row.statements += statements;
-    row.statementMs += statementMs;
+    const { durations, counts } = this.#rows.row(`${method} ${route}`) ?? {};
+    if (!durations || !counts) return;
+    durations.add(milliseconds);
+    if (state === 'aborted') counts.aborted++;
+    else if (status >= 500) counts.failed++;
+    else if (status >= 400) counts.refused++;
+    if (outcome !== undefined && outcome !== 'committed') counts.rolledBack++;
+    counts.statements += statements;
+    counts.statementMs += statementMs;
   }
 
   all(): RouteStats[] {
-    return Array.from(this.#rows.values(), ({ durations, ...row }) => ({
-      ...row,
-      count: durations.count,
-      p50: durations.percentile(50),
-      p95: durations.percentile(95),
-      p99: durations.percentile(99),
-      longest: durations.longest,
-      total: durations.total,
-    }));
-  }
-
-  #rowOf(method: string, route: string): RouteRow | undefined {
-    const id = `${method} ${route}`;
-    const known = this.#rows.get(id);
-    if (known || this.#rows.size >= MOST_ROWS) return known;
-    const none = { aborted: 0, failed: 0, refused: 0, rolledBack: 0, statements: 0, statementMs: 0 };
-    const row = { method, route, durations: new Durations(), ...none };
-    this.#rows.set(id, row);
-    return row;
+    return Array.from(this.#rows, ([name, { durations, counts }]) => {
+      const [method = '', ...route] = name.split(' ');
+      const [p50, p95, p99] = [50, 95, 99].map((percent) => durations.percentile(percent)) as [number, number, number];
+      const { count, longest, total } = durations;
+      return { method, route: route.join(' '), ...counts, count, p50, p95, p99, longest, total };
+    });
   }
 }
 
@@ -85,39 +90,30 @@ interface Sent {
   readonly sql: string;
   readonly took: number;
   readonly failed: boolean;
-  readonly outside?: boolean;
+  readonly outside: boolean;
   readonly place: Where | undefined;
-  /** The request that sent it. */
+  /** Of the request that sent it. */
   readonly route: string | undefined;
 }
 
-interface StatementRow {
-  readonly durations: Durations;
-  readonly place: Where | undefined;
-  readonly routes: Set<string>;
-  failed: number;
-  outside: number;
-}
-
-const MOST_TEXTS = 1000;
-const MOST_ROUTES = 8;
-
 /** The statements since the recording started, by their text. */
 export class StatementTable {
-  readonly #rows = new Map<string, StatementRow>();
+  readonly #rows = new Rows(MOST_ROWS, () => ({
+    durations: new Durations(),
+    place: undefined as Where | undefined,
+    routes: new Set<string>(),
+    failed: 0,
+    outside: 0,
+  }));
 
-  add({ sql, took, failed, outside = false, place, route }: Sent): void {
-    const row = this.#rows.get(sql) ?? this.#newRow(sql, place);
+  add({ sql, took, failed, outside, place, route }: Sent): void {
+    const row = this.#rows.row(sql);
     if (!row) return;
     row.durations.add(took);
+    row.place ??= place;
     if (failed) row.failed++;
     if (outside) row.outside++;
     if (route !== undefined && row.routes.size < MOST_ROUTES) row.routes.add(route);
-  }
-
-  /** Of those so far; 0 where there are none. */
-  shortestOf(sql: string): number {
-    return this.#rows.get(sql)?.durations.shortest ?? 0;
   }
 
   all(): StatementStats[] {
@@ -133,93 +129,34 @@ export class StatementTable {
       routes: [...routes],
     }));
   }
-
-  #newRow(sql: string, place: Where | undefined): StatementRow | undefined {
-    if (this.#rows.size >= MOST_TEXTS) return undefined;
-    const row: StatementRow = { durations: new Durations(), place, routes: new Set(), failed: 0, outside: 0 };
-    this.#rows.set(sql, row);
-    return row;
-  }
-}
-
-/** If texts are made from data, those beyond this number are counted as one. */
-const MOST_NAMES = 3000;
-const THE_REST = '(others)';
-
-/** Texts that a page needs again and again, each sent once and named by its index from then on. */
-export class NamesTable {
-  readonly #indexes = new Map<string, number>();
-  readonly #names: string[] = [];
-  #sent = 0;
-
-  indexOf(name: string): number {
-    const known = this.#indexes.get(name);
-    if (known !== undefined) return known;
-    if (this.#names.length >= MOST_NAMES && name !== THE_REST) return this.indexOf(THE_REST);
-    this.#indexes.set(name, this.#names.length);
-    return this.#names.push(name) - 1;
-  }
-
-  all(): NamesFrom {
-    return { from: 0, texts: this.#names };
-  }
-
-  takeNew(): NamesFrom {
-    const from = this.#sent;
-    this.#sent = this.#names.length;
-    return { from, texts: this.#names.slice(from) };
-  }
 }
 
 /** The instances of one key in one kind of scope. */
-export class ServiceCount {
-  readonly box: string;
-  readonly key: string;
-  created = 0;
+export interface ServiceCount {
+  created: number;
   alive: number | undefined;
-  #totalMs = 0;
-  #longestMs = 0;
-
-  constructor(box: string, key: string) {
-    this.box = box;
-    this.key = key;
-  }
-
-  add(milliseconds: number): void {
-    this.created++;
-    this.#totalMs += milliseconds;
-    this.#longestMs = Math.max(this.#longestMs, milliseconds);
-  }
-
-  toJSON(): ServiceStats {
-    const { box, key, created, alive } = this;
-    const averageMs = this.#totalMs / created;
-    return { box, key, created, ...(alive !== undefined && { alive }), averageMs, longestMs: this.#longestMs };
-  }
+  totalMs: number;
+  longestMs: number;
 }
 
-/** If keys are made from data, services beyond this number are not counted. */
-const MOST_SERVICES = 2000;
-
-export class ServiceCounts {
-  readonly #all = new Map<string, ServiceCount>();
+/** The services that were created since the recording started, and which of them have changed. */
+export class ServiceTable {
+  readonly #rows = new Rows<ServiceCount>(MOST_SERVICES, () => ({
+    created: 0,
+    alive: undefined,
+    totalMs: 0,
+    longestMs: 0,
+  }));
   #changed = new Set<ServiceCount>();
 
-  /** An instance that its scope keeps. */
-  created(box: string, key: string, milliseconds: number): ServiceCount | undefined {
-    const count = this.transientCreated(box, key, milliseconds);
-    if (count) count.alive = (count.alive ?? 0) + 1;
-    return count;
-  }
-
-  transientCreated(box: string, key: string, milliseconds: number): ServiceCount | undefined {
-    const id = `${box}\n${key}`;
-    let count = this.#all.get(id);
-    if (!count) {
-      if (this.#all.size >= MOST_SERVICES) return undefined;
-      this.#all.set(id, (count = new ServiceCount(box, key)));
-    }
-    count.add(milliseconds);
+  /** @param isKept - by its scope: of a transient one nobody knows for how long it is alive */
+  created(box: string, key: string, milliseconds: number, isKept: boolean): ServiceCount | undefined {
+    const count = this.#rows.row(`${box}\n${key}`);
+    if (!count) return undefined;
+    count.created++;
+    count.totalMs += milliseconds;
+    count.longestMs = Math.max(count.longestMs, milliseconds);
+    if (isKept) count.alive = (count.alive ?? 0) + 1;
     this.#changed.add(count);
     return count;
   }
@@ -230,14 +167,20 @@ export class ServiceCounts {
   }
 
   all(): ServiceStats[] {
-    return Array.from(this.#all.values(), (count) => count.toJSON());
+    return Array.from(this.#rows, ([name, count]) => statsOf(name, count));
   }
 
   takeChanged(): ServiceStats[] {
     const changed = this.#changed;
     this.#changed = new Set();
-    return Array.from(changed, (count) => count.toJSON());
+    if (changed.size === 0) return [];
+    return Array.from(this.#rows).flatMap(([name, count]) => (changed.has(count) ? [statsOf(name, count)] : []));
   }
+}
+
+function statsOf(name: string, { created, alive, totalMs, longestMs }: ServiceCount): ServiceStats {
+  const [box = '', key = ''] = name.split('\n');
+  return { box, key, created, ...(alive !== undefined && { alive }), averageMs: totalMs / created, longestMs };
 }
 
 /** How often something happens in a second. */

@@ -44,18 +44,14 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       state()
         ?.requests.filter((one) => (trouble !== true || one.trouble) && (route === undefined || one.route === route))
         .toReversed()
-        .slice(0, typeof limit === 'number' && limit > 0 ? limit : MOST_REQUESTS)
-        .map(withoutIndexes),
+        .slice(0, typeof limit === 'number' && limit > 0 ? limit : MOST_REQUESTS),
   },
   request: {
     description:
       'One request from its arrival to its end: scopes, services, statements with their line of code, transactions, calls to other servers, errors.',
     properties: { id: { type: 'integer', description: 'As `troubles` and `requests` give it' } },
     required: ['id'],
-    read: ({ details }, { id }) => {
-      const found = details(Number(id));
-      return found && withoutIndexes(found);
-    },
+    read: ({ details }, { id }) => details(Number(id)),
   },
   statements: {
     description:
@@ -95,15 +91,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     },
   },
 };
-
-/** Indexes into a table of names are for the page. */
-function withoutIndexes<T extends { readonly texts: unknown; readonly keys: unknown }>({
-  texts: _texts,
-  keys: _keys,
-  ...rest
-}: T): object {
-  return rest;
-}
 
 function near({ boxes, nodes, edges, problems, notes = [] }: GraphView, key: string): GraphView | undefined {
   const absent = notes.filter((note) => note.key === key).flatMap((note) => note.nodes);

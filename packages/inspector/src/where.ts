@@ -1,13 +1,25 @@
 import { findSourceMap } from 'node:module';
-import { sep } from 'node:path';
+import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Frameworks and ORMs are deep. */
 const DEEPEST = 60;
 const LINES = 3;
 
+/** The file of this module. `import.meta` would keep Jest from loading it as CommonJS. */
+function ownFile(): string {
+  // oxlint-disable-next-line typescript/unbound-method -- it is put back, not called
+  const { prepareStackTrace } = Error;
+  Error.prepareStackTrace = (_, [site]) => site?.getFileName();
+  const { stack }: { stack?: unknown } = new Error('of this line');
+  Error.prepareStackTrace = prepareStackTrace;
+  return pathOf(String(stack));
+}
+
+/** The folder of this package. */
+export const PACKAGE = dirname(dirname(ownFile()));
 /** The folder that has this package and, in a checkout of it, its siblings. */
-const PACKAGES = fileURLToPath(new URL('../../', import.meta.url));
+const PACKAGES = dirname(PACKAGE) + sep;
 const OWN_CODE = /^[^\\/]+[\\/](?:src|dist)[\\/]/;
 const DEPENDENCY = /[\\/]node_modules[\\/]/;
 /** Code without a file: of Node, of `eval()`, and of modules that are data. */

@@ -1,3 +1,5 @@
+// The messages of the inspector's server to its page, and what its tools return.
+
 export interface GraphBox {
   readonly id: string;
   readonly tags: string;
@@ -52,8 +54,8 @@ export interface GraphView {
 export interface KindNow {
   readonly box: string;
   readonly open: number;
-  readonly openedPerSecond: number;
-  readonly closedPerSecond: number;
+  /** Those that are open for long although their request is complete. */
+  readonly leaks: number;
 }
 
 export interface OpenScope {
@@ -67,29 +69,15 @@ export interface OpenScope {
   readonly request?: number;
 }
 
-/** Scopes that leaked, by the place in the code that opened them. */
-export interface LeakGroup {
-  readonly box: string;
-  readonly where: readonly string[];
-  readonly open: number;
-  /** The age of the oldest. */
-  readonly age: number;
-  /** The newest requests that it happened to. */
-  readonly requests: readonly number[];
-}
-
 export interface Now {
   /** How many requests there were since the recording began. */
   readonly arrived: number;
   /** How many requests without trouble are listed per second. */
   readonly samplesPerSecond: number;
   readonly requestsPerSecond: number;
-  /** How many of those were recorded. */
-  readonly recordedPerSecond: number;
   readonly kinds: readonly KindNow[];
   /** The oldest ones. */
   readonly scopes: readonly OpenScope[];
-  readonly leaks: readonly LeakGroup[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
   readonly pool?: PoolNow;
 }
@@ -101,7 +89,7 @@ export interface PoolNow {
   readonly waiting: number;
   /** How many there may be, where the pool says so. */
   readonly max?: number;
-  /** The most since the last message, counted at each check-out. */
+  /** The most since the recording began, counted at each check-out. */
   readonly mostInUse: number;
   readonly mostWaiting: number;
 }
@@ -187,9 +175,6 @@ export interface RequestSummary {
   readonly alike: number;
   /** Milliseconds for which it waited for connections. */
   readonly waited: number;
-  /** Indexes in `names`: the different statements, and the keys of the services that were created for it. */
-  readonly texts: readonly number[];
-  readonly keys: readonly number[];
   /** Whether it is one that is kept because something went wrong, or took long. */
   readonly trouble: boolean;
 }
@@ -232,9 +217,7 @@ export interface Step {
   readonly outside?: boolean;
   /** The name and the code of an error, never its message. */
   readonly error?: string;
-  /** Of a violated constraint: the table that it is on. */
-  readonly table?: string;
-  /** Of a client that disconnected: what the request waited for. */
+  /** Of a client that disconnected, what the request waited for; of a wait for a connection, who had them. */
   readonly doing?: string;
   /** The kind of the finding of the transaction check. */
   readonly found?: string;
@@ -244,28 +227,11 @@ export interface Step {
   readonly known?: true;
   /** The host and port that a call went to. */
   readonly host?: string;
-  /** What a statement or a check-out waited for, as far as transactions of this process tell. */
-  readonly heldBy?: HeldBy;
+  /** Of a wait for a connection: the line, and the route, of who had one for longest meanwhile. */
+  readonly heldAt?: string;
+  readonly heldBy?: string;
   /** A line of a log, where the option `lines` is set. */
   readonly line?: Line;
-}
-
-/** A transaction that others had to wait for. */
-export interface HeldBy {
-  /** The request that it belonged to, where it is recorded. */
-  readonly request?: number;
-  /** The route of the request. */
-  readonly name: string;
-  /** The line that took what was waited for; of a connection, what it did meanwhile. */
-  readonly where?: string;
-  /** What it did for most of the time, such as `it waited 700 ms for bank.example at src/payments.ts:14:28`. */
-  readonly doing?: string;
-  /** Of a connection: so many transactions had one meanwhile, none of them for long or for one thing, and this is the longest. */
-  readonly among?: number;
-  /** For how long it had been open. */
-  readonly milliseconds: number;
-  /** The waiting ended just when it did. */
-  readonly ended: boolean;
 }
 
 /** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
@@ -279,7 +245,7 @@ export interface Line {
 }
 
 /** A scope of a request, from opening to closing. */
-export interface ScopeSpan {
+interface ScopeSpan {
   readonly box: string;
   readonly opened: number;
   readonly closed?: number;
@@ -296,22 +262,13 @@ export interface RequestDetails extends RequestSummary {
   readonly dropped: number;
 }
 
-export interface NamesFrom {
-  readonly from: number;
-  readonly texts: readonly string[];
-}
-
 /** A change; sent a few times a second. */
 export interface Tick {
-  /** One more than that of the message before. */
-  readonly number: number;
   readonly now: Now;
   readonly requests: readonly RequestSummary[];
   readonly services: readonly ServiceStats[];
   /** All of them, where they have changed since the last message; the newest first. */
   readonly troubles?: readonly Trouble[];
-  /** Texts that are new, and the index of the first of them. */
-  readonly names: NamesFrom;
 }
 
 /** The first message: the complete state. */
@@ -376,22 +333,3 @@ export interface StatementStats {
   /** Routes that send it, such as `GET /api/users`. */
   readonly routes: readonly string[];
 }
-
-/** A service that was created before the first request. */
-export interface StartUpService {
-  readonly box: string;
-  readonly key: string;
-  /** When it was complete: milliseconds after the process started. */
-  readonly at: number;
-  /** With its dependencies, where those were created for it. */
-  readonly took: number;
-}
-
-export interface StartUp {
-  /** When the inspector was created and when the first request arrived: milliseconds after the process started. */
-  readonly inspected: number;
-  readonly firstRequest?: number;
-  readonly services: readonly StartUpService[];
-}
-
-// The messages of the inspector's server to its page, and the format of an exported recording.

@@ -3,13 +3,13 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openScopes } from '@ambit/container/tools';
-import { settingsOf } from '../src/options.js';
-import { Recorder } from '../src/recorder.js';
-import { listen, Recording } from '../src/recording.js';
+import { listen } from '../src/channels.js';
+import { Inspector } from '../src/index.js';
 import type { RequestRecord } from '../src/requests.js';
+import { Store } from '../src/store.js';
 import { createApp } from './support/app.js';
 
-const MANY = 10_000;
+const MANY = 4000;
 
 function heapAfterCollecting(): number {
   setFlagsFromString('--expose-gc');
@@ -17,17 +17,17 @@ function heapAfterCollecting(): number {
   return getHeapStatistics().used_heap_size / 1e6;
 }
 
-describe('a recorder', () => {
+describe('a store', () => {
   const app = createApp();
   let now = 0;
   let current: RequestRecord | undefined;
-  let recorder: Recorder;
+  let store: Store;
   let stop: () => void;
 
   beforeEach(() => {
     const limits = { limitMs: 10_000, samplesPerSecond: 50, keep: 300, keepTrouble: 1000, slowMs: 1000 };
-    recorder = new Recorder(app, openScopes(app), { ...limits, now: () => now, current: () => current });
-    stop = listen(recorder);
+    store = new Store(app, openScopes(app), { ...limits, now: () => now, current: () => current });
+    stop = listen(store);
   });
 
   afterEach(() => stop());
@@ -37,7 +37,7 @@ describe('a recorder', () => {
       for (let i = from; i < to; i++) {
         now += 1;
         const response = { body: Buffer.alloc(1000) };
-        current = recorder.arrive({
+        current = store.arrive({
           method: 'GET',
           route: () => `/orders/${i}`,
           lost: () => response.body.length === 0,
@@ -49,23 +49,20 @@ describe('a recorder', () => {
           channel('ambit:statement:outside').publish({ sql, milliseconds: 1, ...(j === 0 && { error }) });
         }
         channel('ambit:creation:failed').publish({ scope: app, key: `IKey${i}`, error });
-        const place = { line: undefined };
-        recorder.called({ request: current, place: place as never, host: `host-${i}`, started: now - 2000 }, error);
-        recorder.failed(error);
-        recorder.responded(current, 500);
-        if (i % 1000 === 0) recorder.tick();
+        store.record('call', { took: 2000, host: `host-${i}` }, { error });
+        store.failed(error);
+        store.complete(current, 500);
+        if (i % 1000 === 0) store.tick();
       }
       current = undefined;
     };
-    record(0, 4000);
+    record(0, 2000);
     const before = heapAfterCollecting();
-    record(4000, MANY);
+    record(2000, MANY);
     const grown = heapAfterCollecting() - before;
-    const { requests, troubles, names, services } = recorder.all();
-    expect([requests.length, troubles!.length, names.texts.length]).toEqual([1000, 200, 3001]);
-    expect([services.length, recorder.routes().length, recorder.statements.table.all().length]).toEqual([
-      0, 1000, 1000,
-    ]);
+    const { requests, troubles, services } = store.all();
+    expect([requests.length, troubles!.length, services.length]).toEqual([1000, 200, 0]);
+    expect([store.routes().length, store.statements.all().length]).toEqual([1000, 1000]);
     // In megabytes.
     expect(grown).toBeLessThan(4);
   });
@@ -73,36 +70,35 @@ describe('a recorder', () => {
   it('keeps one text of each statement', () => {
     const columns = Array.from({ length: 100 }, (_, i) => `column_${i}`).join(', ');
     const before = heapAfterCollecting();
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 300; i++) {
       now += 1;
-      current = recorder.arrive({ method: 'GET', route: () => '/orders', lost: () => false })!;
+      current = store.arrive({ method: 'GET', route: () => '/orders', lost: () => false })!;
       for (let id = 0; id < 100; id++)
         channel('ambit:statement:outside').publish({
           sql: `SELECT ${columns} FROM orders WHERE id = ${id}`,
           milliseconds: 1,
         });
-      recorder.responded(current, 200);
+      store.complete(current, 200);
     }
     current = undefined;
-    expect(recorder.troubles()).toMatchObject([{ kind: 'N+1', count: 1000 }]);
-    // 100,000 steps: less than a kilobyte for each.
-    expect(heapAfterCollecting() - before).toBeLessThan(60);
+    expect(store.troubles()).toMatchObject([{ kind: 'N+1', count: 300 }]);
+    // 30,000 steps: less than a kilobyte for each.
+    expect(heapAfterCollecting() - before).toBeLessThan(20);
   });
 });
 
 describe('a recording that is started and stopped again and again', () => {
   it('leaves no listener, timer, session and profiler', () => {
-    const recording = new Recording(settingsOf({ container: createApp() }));
     const turn = (): void => {
-      recording.start();
-      recording.tick();
-      recording.stop();
+      const inspector = new Inspector({ container: createApp(), always: true });
+      expect(inspector.watching).toBe(true);
+      inspector.close();
     };
     // A profiler looks through all code of the process when it starts, so each turn takes its time.
-    for (let i = 0; i < 3; i++) turn();
+    turn();
     const resources = (): string => process.getActiveResourcesInfo().toSorted().join(' ');
     const [before, heap] = [resources(), heapAfterCollecting()];
-    for (let i = 0; i < 10; i++) turn();
+    for (let i = 0; i < 3; i++) turn();
     expect(resources()).toBe(before);
     expect(heapAfterCollecting() - heap).toBeLessThan(2);
     for (const name of [

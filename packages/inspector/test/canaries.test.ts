@@ -111,7 +111,6 @@ describe.each(hosts)('values on $name', (host) => {
     const views = [
       'routes',
       'statements',
-      'startup',
       'graph',
       'explain?node=n0',
       ...[...page.requests.keys()].map((id) => `requests/${id}`),

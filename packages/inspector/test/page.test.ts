@@ -7,23 +7,18 @@ import { listLine, marksOf, poolLine, transactionsLine } from '../page/words.js'
 import { details, hello, statement, summary, tick } from './support/requests.js';
 
 describe('the state of the page', () => {
-  beforeEach(() => begin(hello(0, { boot: 'one' })));
+  beforeEach(() => begin(hello({ boot: 'one' })));
 
   it('has what the server keeps: the newest without trouble, and the newest with trouble', () => {
-    for (let id = 1; id <= 5; id++) take(tick(id, [summary({ id, trouble: id % 2 === 1 })]));
-    take(
-      tick(
-        6,
-        [6, 7, 8].map((id) => summary({ id })),
-      ),
-    );
+    for (let id = 1; id <= 5; id++) take(tick([summary({ id, trouble: id % 2 === 1 })]));
+    take(tick([6, 7, 8].map((id) => summary({ id }))));
     expect([...requests.value.keys()].toSorted((one, other) => one - other)).toEqual([3, 5, 6, 7, 8]);
   });
 
   it('begins again with each recording, and remembers what was wrong before', () => {
     const wrong = [{ id: 'a', kind: 'slow' }] as never;
-    take({ ...tick(1, [summary()]), troubles: wrong });
-    begin(hello(0, { boot: 'two' }));
+    take({ ...tick([summary()]), troubles: wrong });
+    begin(hello({ boot: 'two' }));
     expect([requests.value.size, troubles.value, earlier.value]).toEqual([0, [], wrong]);
   });
 });
@@ -45,10 +40,10 @@ it('the time of a request is divided without counting anything twice, calls incl
     ],
   });
   const parts = timeParts(request).filter(({ milliseconds }) => milliseconds > 0);
-  expect(parts.map(({ kind, milliseconds }) => [kind, milliseconds])).toEqual([
+  expect(parts.map(({ name, milliseconds }) => [name, milliseconds])).toEqual([
     ['statements', 45],
-    ['calls', 30],
-    ['rest', 25],
+    ['calls to other servers', 30],
+    ['not accounted for', 25],
   ]);
   expect(timeParts({ ...request, dropped: 1 })).toEqual([]);
 });
@@ -90,7 +85,7 @@ it('sentences do not contradict themselves', () => {
   expect(transactionsLine(outcomes)).toBe(
     '1 open, 2 committed, 1 rolled back, 1 with an unknown outcome; 1 did not begin, without a connection',
   );
-  const { now } = tick(1);
+  const { now } = tick();
   expect(listLine(5, 10, { ...now, arrived: 100, samplesPerSecond: 50 }, 300)).toBe(
     '5 shown of 100; without trouble 50 a second are listed, and the newest 300 kept',
   );

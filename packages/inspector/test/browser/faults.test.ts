@@ -1,7 +1,6 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
-  type Database,
   DATABASES,
   type Fault,
   FAULTS,
@@ -45,15 +44,14 @@ describe('the cause of a fault and its line, by the tools, and on the page in Ch
   afterAll(() => browser?.close());
 
   /** Opens the page, and reads what is wrong and where: first in the list of troubles, then at the step. */
-  const read = async (app: FaultyApp, fault: Fault, database: Database): Promise<number> => {
+  const read = async (app: FaultyApp, fault: Fault): Promise<number> => {
     // What the tools say, which name it by now, needs no Chromium.
     if (!context) return 0;
     const reader = new Reader(await context.newPage());
     const { page } = reader;
-    const kind = kindOf(fault, database);
+    const kind = kindOf(fault);
     const ofKind = (within: string) =>
       page.locator(`${within} .trouble[data-kind="${kind}"]`, { hasText: lineOf(fault) });
-    // The same fault, made twice, may be two troubles: of another request that held the lock.
     const trouble = ofKind('#now').filter({ hasText: fault.cause }).first();
     await page.goto(`${app.url}/inspector/`);
     await trouble.waitFor().catch(async (error: unknown) => {
@@ -85,11 +83,11 @@ describe('the cause of a fault and its line, by the tools, and on the page in Ch
       });
 
       it.each(FAULTS.filter(({ not }) => !not?.[database]))(
-        `are named, and read within ${MOST_CLICKS} clicks: $name $options`,
+        `are named, and read within ${MOST_CLICKS} clicks: $name`,
         async (fault) => {
           const app = await apps.with(fault.options);
-          await make(app, fault, database);
-          expect(await read(app, fault, database)).toBeLessThanOrEqual(MOST_CLICKS);
+          await make(app, fault);
+          expect(await read(app, fault)).toBeLessThanOrEqual(MOST_CLICKS);
         },
       );
     });

@@ -83,7 +83,7 @@ export const handlers = {
     return 200;
   },
 
-  'n-plus-one-in-a-repository': async (scope) => {
+  repository: async (scope) => {
     const levels = new Levels(poolOf(scope));
     const products = await poolOf(scope).query('SELECT id FROM products WHERE id < 9');
     await Promise.all(products.map(({ id }) => levels.of(id)));
@@ -126,15 +126,11 @@ export const handlers = {
 
   'failed-service': (scope) => (scope.resolve('IInvoices') ? 200 : 500),
 
-  missing: (scope) => {
+  'missing-key': (scope) => {
     scope.resolve(/** @type {any} */ ('IMailer')); // fault: missing key
     return 200;
   },
 
-  slow: async () => {
-    await sleep(3000);
-    return 200;
-  },
   aborted: async (scope) => {
     await poolOf(scope).query('SELECT 3 AS three'); // fault: aborted
     await sleep(3000);
@@ -191,12 +187,17 @@ export const handlers = {
     return 200;
   },
 
+  'calls-in-a-row': async (_scope, { slow }) => {
+    for (let i = 0; i < 6; i++) await fetch(`${slow}/?ms=20`); // fault: calls in a row
+    return 200;
+  },
+
   'slow-call': async (_scope, { slow }) => {
     await fetch(`${slow}/?ms=1300`); // fault: slow call
     return 200;
   },
 
-  'slow-call-by-node-http': async (_scope, { slow }) => {
+  'call-by-node-http': async (_scope, { slow }) => {
     await readFrom(`${slow}/?ms=1`);
     // On the connection that the first one has opened.
     await readFrom(`${slow}/?ms=1300`);
@@ -219,19 +220,11 @@ export const handlers = {
     return 200;
   },
 
-  'outside-statement': async (scope) => {
+  finding: async (scope) => {
     await runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 8 AS eight');
       await poolOf(scope).query('SELECT 9 AS nine'); // fault: finding
     });
-    return 200;
-  },
-
-  'unknown-outcome': async (scope) => {
-    await runInTransaction(
-      scope,
-      (inner) => connectionOf(inner).query('UPDATE products SET level = level - 3 WHERE id = 3'), // fault: unknown outcome
-    );
     return 200;
   },
 

@@ -1,6 +1,6 @@
 // @ts-check
 // An application with faults, on either host and either database:
-//   node program.mjs [Express|Fastify] [address of PostgreSQL, or a file] [--wrong-graph] [--services 200]
+//   node program.mjs [Express|Fastify] [address of PostgreSQL, or a file] [--wrong-graph]
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { Container, hasTag, MetadataInjector, onDispose, Registration, scope, singleton } from '@ambit/container';
@@ -18,14 +18,14 @@ import { deliver, Greeter, handlers, Invoices, Ledger, PriceList, startSlowServe
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { services: { type: 'string', default: '0' }, 'wrong-graph': { type: 'boolean', default: false } },
+  options: { 'wrong-graph': { type: 'boolean', default: false } },
 });
 const [host = 'Express', address = ':memory:'] = positionals;
-const { services, 'wrong-graph': wrongGraph } = values;
+const { 'wrong-graph': wrongGraph } = values;
 const isPostgres = address.startsWith('postgres');
 const opened = isPostgres
-  ? createPostgresPool({ connectionString: address, max: 2, acquireTimeoutMs: 400 })
-  : createSqlitePool({ path: address, acquireTimeoutMs: 2000 });
+  ? createPostgresPool({ connectionString: address, max: 2, acquireTimeoutMs: 5000 })
+  : createSqlitePool({ path: address, acquireTimeoutMs: 5000 });
 await opened.query('CREATE TABLE products (id integer PRIMARY KEY, level integer NOT NULL)');
 await opened.query(
   'CREATE TABLE orders (id integer PRIMARY KEY, product integer REFERENCES products (id) DEFERRABLE INITIALLY DEFERRED)',
@@ -68,14 +68,6 @@ if (wrongGraph) {
       .to('ILedger'),
   );
 }
-for (let i = 0; i < Number(services); i++) {
-  app.addRegistration(
-    Registration.fromFactory(() => ({}), i === 0 ? [] : [`IService${i - 1}`])
-      .pipe(...perRequest)
-      .to(`IService${i}`),
-  );
-}
-
 const outbox = createOutbox(opened, { dialect: isPostgres ? 'postgres' : 'sqlite' });
 await outbox.createTable();
 const relay = outbox.relay(deliver, { pollMs: 50, onError: () => undefined });

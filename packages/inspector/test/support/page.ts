@@ -5,7 +5,6 @@ export class Page {
   readonly url: string;
   readonly requests = new Map<number, RequestSummary>();
   readonly services = new Map<string, ServiceStats>();
-  readonly names: string[] = [];
   /** Each message as it was sent. */
   readonly wire: string[] = [];
   latest!: Tick;
@@ -68,7 +67,6 @@ export class Page {
     const tick = JSON.parse(/^data: (.*)$/m.exec(message)![1]!) as Hello;
     if (message.includes('event: hello')) this.hello = tick;
     this.latest = tick;
-    this.names.splice(tick.names.from, tick.names.texts.length, ...tick.names.texts);
     for (const request of tick.requests) this.requests.set(request.id, request);
     for (const service of tick.services) this.services.set(`${service.box}\n${service.key}`, service);
     this.#heard();

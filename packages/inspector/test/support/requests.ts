@@ -19,34 +19,28 @@ export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
     statementMs: 0,
     alike: 0,
     waited: 0,
-    texts: [],
-    keys: [],
     trouble: false,
     ...given,
   };
 }
 
-export function tick(number: number, requests: readonly RequestSummary[] = []): Tick {
+export function tick(requests: readonly RequestSummary[] = []): Tick {
   return {
-    number,
     now: {
       arrived: 0,
       samplesPerSecond: 50,
       requestsPerSecond: 0,
-      recordedPerSecond: 0,
       kinds: [],
       scopes: [],
-      leaks: [],
       transactions: { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 },
     },
     requests,
     services: [],
-    names: { from: 0, texts: [] },
   };
 }
 
-export function hello(number: number, given: Partial<Hello> = {}): Hello {
-  return { ...tick(number), boot: 'boot', limitMs: 1, slowMs: 100, keep: 3, keepTrouble: 2, always: false, ...given };
+export function hello(given: Partial<Hello> = {}): Hello {
+  return { ...tick(), boot: 'boot', limitMs: 1, slowMs: 100, keep: 3, keepTrouble: 2, always: false, ...given };
 }
 
 export function details(given: Partial<RequestDetails> = {}): RequestDetails {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { withoutValues } from '../src/statements.js';
+import { withoutValues } from '../src/channels.js';
+import { errorName } from '../src/error-names.js';
 
 describe('the text of a statement, without values', () => {
   it.each([
@@ -40,5 +41,36 @@ describe('the text of a statement, without values', () => {
     const before = process.cpuUsage();
     for (const text of ["'", '$a$', '/*', '"', '1e', "E'\\", "E'a'\n--"]) withoutValues(text.repeat(200_000));
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
+  });
+});
+
+describe('the name of an error', () => {
+  const refused = (fields: object): Error =>
+    new Error('23503 violated by canary', { cause: Object.assign(new Error('canary'), { code: '23503' }, fields) });
+
+  it.each([
+    ['pg', { constraint: 'orders_voucher_fkey', table: 'orders', detail: 'Key (voucher)=(canary)' }],
+    ['postgres.js', { constraint_name: 'orders_voucher_fkey', table_name: 'orders' }],
+  ])('has the constraint that was violated, and its table, as %s says them', (_, fields) => {
+    expect(errorName(refused(fields))).toBe('Error 23503 foreign key violation of orders_voucher_fkey on orders');
+  });
+
+  it('has nothing else from fields with these names', () => {
+    const own = Object.assign(new Error('canary'), { constraint: 'canary', table: 'canary' });
+    const get = (): never => {
+      throw new Error('canary');
+    };
+    const unreadable = Object.defineProperty(new Error('canary'), 'constraint', { get });
+    const odd = refused({ table: "can'ary", constraint: 7 });
+    for (const error of [own, Object.assign(unreadable, { code: '23505' }), odd])
+      expect(errorName(error)).not.toMatch(/can|7/);
+  });
+
+  it('of a time limit is not the class of all errors of the web', async () => {
+    const aborted = await new Promise((resolve) => {
+      const signal = AbortSignal.timeout(1);
+      signal.addEventListener('abort', () => resolve(signal.reason));
+    });
+    expect(errorName(aborted)).toBe('TimeoutError');
   });
 });
