@@ -1,17 +1,14 @@
 // @ts-check
-// Histories of transactions of two processes, checked for the anomalies that their level forbids: through every pool and ORM, with
-// plain drivers as the control, without and with broken connections and processes that are killed, and through pools that are wrong on
-// purpose.
+// Histories of transactions of two processes, checked for the anomalies that their level forbids: through every pool and ORM, without and
+// with broken connections, and with processes that are killed.
 //
-//   node integrations/histories.mjs                      1,000 transactions for each pool and level, 500 for each ORM
-//   node integrations/histories.mjs --short              as the tests run it
-//   node integrations/histories.mjs --only TypeORM       one pool, ORM, database or mutant
-//   node integrations/histories.mjs --except Prisma      all but one, such as Prisma where it is not installed
-//   node integrations/histories.mjs --seed 7            the same plans again
+//   npm run lab -- histories                      1,000 transactions for each pool and level, 500 for each ORM
+//   npm run lab -- histories --short              as the tests run it
+//   npm run lab -- histories --only TypeORM       one pool, ORM or database; --except all but one, such as Prisma where it is not installed
+//   npm run lab -- histories --seed 7             the same plans again
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { describeAnomaly } from '@ambit/host-contract';
-import { MUTANTS } from './histories/mutants.mjs';
 import { Report } from './histories/report.mjs';
 import { KEEPS, LEVELS, Rounds } from './histories/rounds.mjs';
 import { SUBJECTS } from './histories/subjects.mjs';
@@ -19,7 +16,6 @@ import { SUBJECTS } from './histories/subjects.mjs';
 /**
  * @typedef {import('./histories/rounds.mjs').Round} Round
  * @typedef {import('./histories/subjects.mjs').SubjectName} SubjectName
- * @typedef {import('./histories/mutants.mjs').Mutant} Mutant
  */
 
 const { values: options } = parseArgs({
@@ -31,10 +27,9 @@ const { values: options } = parseArgs({
   },
 });
 const seed = Number(options.seed ?? randomInt(1, 2 ** 20));
-const { transactions, ormTransactions, rounds, killRounds, mutantRounds } = options.short
-  ? { transactions: 120, ormTransactions: 60, rounds: 1, killRounds: 2, mutantRounds: 12 }
-  : { transactions: 500, ormTransactions: 250, rounds: 2, killRounds: 12, mutantRounds: 20 };
-const MUTANT_TRANSACTIONS = 100;
+const { transactions, ormTransactions, rounds, killRounds } = options.short
+  ? { transactions: 120, ormTransactions: 60, rounds: 1, killRounds: 2 }
+  : { transactions: 500, ormTransactions: 250, rounds: 2, killRounds: 12 };
 
 const players = new Rounds();
 const report = new Report();
@@ -43,9 +38,6 @@ try {
   for (const subject of SUBJECTS.filter(isMeant)) await playLevels(subject, false);
   for (const subject of SUBJECTS.filter(isMeant)) if (isBreakable(subject)) await playLevels(subject, true);
   for (const subject of SUBJECTS.filter(isMeant)) if (isKillable(subject)) await playKills(subject);
-  for (const mutant of MUTANTS) {
-    for (const subject of SUBJECTS) if (isTriedOn(mutant, subject)) await findMutant(mutant, subject);
-  }
 } finally {
   await players.close();
 }
@@ -69,13 +61,6 @@ function isBreakable({ database, isOrm }) {
 /** The process of SQLite is the database, so it may die at any moment of a COMMIT. @param {SubjectName} subject */
 function isKillable({ database, isOrm }) {
   return database === 'SQLite' && !isOrm;
-}
-
-/** The pool of each database that the mutants are made of. @param {Mutant} mutant @param {SubjectName} subject */
-function isTriedOn(mutant, { name, database }) {
-  const isBase = ['createPostgresPool', 'fromPGlite', 'createSqlitePool', 'fromMysql2Pool'].includes(name);
-  const databases = options.short ? mutant.databases.slice(0, 1) : mutant.databases;
-  return isBase && databases.includes(database) && isMeant({ name: mutant.name, database });
 }
 
 /**
@@ -109,54 +94,4 @@ function add(subject, round) {
   report.add(subject, round);
   const [forbidden] = round.forbidden;
   if (forbidden) console.log(`\n${subject.name} at ${round.level}: ${describeAnomaly(round.history, forbidden)}\n`);
-}
-
-/**
- * Plays until the mutant is found.
- *
- * @param {Mutant} mutant
- * @param {SubjectName} subject
- */
-async function findMutant(mutant, subject) {
-  const { name, level, faults = false, kills = 0 } = mutant;
-  const start = performance.now();
-  let before = 0;
-  for (let round = 0; round < mutantRounds; round += 1) {
-    const one = { subject, level, transactions: MUTANT_TRANSACTIONS, seed: seed + round, mutant, faults, kills };
-    const { history, forbidden } = await players.play(one);
-    const found = firstOf(
-      history,
-      forbidden.filter((anomaly) => anomaly.name === (mutant.as ?? anomaly.name)),
-    );
-    if (found) {
-      const seconds = (performance.now() - start) / 1000;
-      return report.addMutant({
-        name,
-        level,
-        database: subject.database,
-        seconds,
-        ...found,
-        after: before + found.after,
-      });
-    }
-    before += history.length;
-  }
-  return report.addMutant({ name, level, database: subject.database, after: before });
-}
-
-/**
- * The anomaly that was complete first, and how many transactions had begun by then.
- *
- * @param {Round['history']} history
- * @param {Round['forbidden']} anomalies
- */
-function firstOf(history, anomalies) {
-  const order = history.toSorted((a, b) => a.began - b.began).map(({ name }) => name);
-  const recorded = order.filter((name) => !name.startsWith('all'));
-  const found = anomalies.map((anomaly) => {
-    const places = anomaly.transactions.map((name) => recorded.indexOf(name));
-    return { anomaly, after: Math.max(...places) + 1 };
-  });
-  const [first] = found.toSorted((a, b) => a.after - b.after);
-  return first && { as: first.anomaly.name, after: first.after };
 }

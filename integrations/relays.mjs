@@ -2,16 +2,16 @@
 // Events of an outbox in brokers, while relays, brokers and lines fail: every committed event arrives, in the order of its key. Then the
 // settings of the brokers: with those of the guide nothing that was acknowledged is lost, with others something is.
 //
-//   node integrations/relays.mjs                            each broker, 60 s on each database, and all settings
-//   node integrations/relays.mjs --short --only RabbitMQ    as the tests run it
-//   node integrations/relays.mjs --settings                 only the settings
-//   node integrations/relays.mjs --seconds 300 --write      longer; writes the tables of docs/guides/outbox.md
+//   npm run lab -- relays                            each broker, 60 s on each database, and all settings
+//   npm run lab -- relays --short --only RabbitMQ    as the tests run it
+//   npm run lab -- relays --settings                 only the settings
+//   npm run lab -- relays --seconds 300              longer
 //
 // A power failure is tried on a file system of its own, which needs root; it is left out otherwise, and in a short run.
 import { parseArgs } from 'node:util';
 import { canCutPower } from '../lab/kit/disk.mjs';
 import { ensureInstalled } from '../lab/kit/program.mjs';
-import { report, say, table } from '../lab/kit/report.mjs';
+import { report, say, table, tableOfCounts } from '../lab/kit/report.mjs';
 import { play } from './relays/round.mjs';
 import { TARGETS } from './relays/targets.mjs';
 
@@ -24,7 +24,6 @@ import { TARGETS } from './relays/targets.mjs';
 
 const MOST_ROUNDS = 5;
 const TRY = /** @type {const} */ ({ database: 'postgres', seconds: 4 });
-const PAGE = 'docs/guides/outbox.md';
 const KINDS = ['lost', 'out of order', 'never committed', 'dead', 'left behind', 'process'];
 /** @type {Record<Failure, string>} */
 const FAILURES = {
@@ -50,7 +49,6 @@ const { values: options } = parseArgs({
     seconds: { type: 'string' },
     short: { type: 'boolean', default: false },
     settings: { type: 'boolean', default: false },
-    write: { type: 'boolean', default: false },
   },
 });
 const seconds = Number(options.seconds ?? (options.short ? 5 : 60));
@@ -61,30 +59,17 @@ const targets = Object.entries(TARGETS).filter(([name]) => name.includes(options
 const cutsPower = !options.short && ensureInstalled('xfs_io', ['xfsprogs']) && canCutPower();
 /** @type {string[]} */
 const wrong = [];
-// The servers of this program exit with it.
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-
 /** @type {{ title: string, counts: Record<string, number> }[]} */
 const columns = [];
 for (const [name, target] of options.settings ? [] : targets)
   for (const database of databases) columns.push(await harmed(name, target, database));
-const measures = [...new Set(columns.flatMap(({ counts }) => Object.keys(counts)))];
-if (columns.length > 0)
-  report(
-    'relays',
-    table(
-      ['', ...columns.map(({ title }) => title)],
-      measures.map((measure) => [measure, ...columns.map(({ counts }) => counts[measure] ?? '')]),
-    ),
-    wrong,
-    false,
-  );
+if (columns.length > 0) say(`\n${tableOfCounts(columns)}`);
 
 /** @type {string[][]} */
 const rows = [];
 for (const [name, { variants }] of targets)
   for (const variant of variants) if (!options.short || variant.short) rows.push(await tried(name, variant));
-report('settings', table(['', ...Object.values(FAILURES)], rows), wrong, options.write, PAGE);
+report(table(['', ...Object.values(FAILURES)], rows), wrong);
 
 /**
  * @param {string} target

@@ -4,6 +4,8 @@
  * @property {string} what
  * @property {readonly string[]} short its options for the shortest run that says something
  * @property {boolean} [installs] it needs what package-lock.json of this folder has
+ * @property {readonly string[]} [prepare] programs that run before it, on what others install
+ * @property {string} [node] the version that it needs
  * @property {boolean} [often] CI runs its short form, because it has found most
  */
 
@@ -39,6 +41,20 @@ export const PROGRAMS = {
     short: ['--runs', '500'],
     installs: true,
     often: true,
+  },
+  histories: {
+    file: '../integrations/histories.mjs',
+    what: 'random transactions through every pool and ORM, checked for the anomalies that their level forbids',
+    short: ['--short', '--except', 'Prisma'],
+    prepare: ['integrations/prepare.mjs', 'integrations/prisma/prepare.mjs'],
+    node: '24',
+  },
+  relays: {
+    file: '../integrations/relays.mjs',
+    what: 'events in brokers, while relays, brokers and lines fail: each arrives, in the order of its key',
+    short: ['--short'],
+    prepare: ['integrations/prepare.mjs'],
+    node: '24',
   },
   events: {
     file: 'chaos/events.mjs',

@@ -6,6 +6,7 @@
 //   npm run lab -- --all               all of them, as they are
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { PROGRAMS } from './programs.mjs';
@@ -25,6 +26,11 @@ const failed = chosen.filter((name) => !passes(name, first === '--often' ? ['--s
 if (failed.length > 0) console.error(`\nFAILED: ${failed.join(', ')}`);
 process.exitCode = failed.length > 0 ? 1 : 0;
 
+/** @param {readonly string[]} words the arguments of Node, in the root of the repository */
+function run(words) {
+  return spawnSync(process.execPath, words, { cwd: join(import.meta.dirname, '..'), stdio: 'inherit' }).status;
+}
+
 /** What the lock of this folder has, once: a newer lock than the installation makes another one. */
 function install() {
   const [lock, installed] = ['package-lock.json', 'node_modules/.package-lock.json'].map((path) =>
@@ -38,13 +44,20 @@ function install() {
 
 /** @param {string} name @param {readonly string[]} given */
 function passes(name, given) {
-  const { file, short, installs } = /** @type {import('./programs.mjs').Program} */ (PROGRAMS[name]);
+  const {
+    file,
+    short,
+    installs,
+    prepare = [],
+    node,
+  } = /** @type {import('./programs.mjs').Program} */ (PROGRAMS[name]);
   if (installs) install();
+  for (const program of prepare) run([program]);
   const options = given.flatMap((option) => (option === '--short' ? short : [option]));
   const start = performance.now();
   if (chosen.length > 1) console.log(`\n== ${name} ${options.join(' ')}`);
   const path = fileURLToPath(new URL(file, import.meta.url));
-  const { status } = spawnSync(process.execPath, [path, ...options], { stdio: 'inherit' });
+  const status = run([...(node === undefined ? [] : ['tools/on-node.mjs', node]), path, ...options]);
   if (chosen.length > 1) console.log(`== ${name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
   return status === 0;
 }

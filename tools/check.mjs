@@ -59,9 +59,8 @@ const STEPS = {
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   // The short form of what has found most; with -all, all of them, for hours.
   lab: `${SERVERS} && node lab/run.mjs --often`,
-  'lab-all': `${SERVERS} && node lab/run.mjs --all`,
+  'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
-  relays: `${BROKERS} && ${SERVERS} && node integrations/prepare.mjs && tools/newer-nats.sh && node tools/on-node.mjs 24 integrations/relays.mjs`,
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
   readme: 'node tools/first-commands.mjs',
   // The benchmarks have dependencies of their own.
@@ -72,9 +71,7 @@ const STEPS = {
   hosts: 'vitest run --project hosts',
   'nest-versions':
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
-  integrations: `${BROKERS} && tools/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
-  histories:
-    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && node tools/on-node.mjs 24 integrations/histories.mjs',
+  integrations: `${BROKERS} && lab/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
     'tools/ensure.sh chromium && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
@@ -92,7 +89,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model histories lab-all tenants relays ' +
+  'simulation pipelines model lab-all tenants ' +
   'plans all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 

@@ -30,7 +30,6 @@ const ON_NODE_24 = ['bench/sqlite.mjs'];
 const NOT_IN_CI = {
   'integrations/all-or-nothing.mjs': 'its test in integrations/ runs it',
   'integrations/bench/orms.mjs': 'it needs Node 24 and the ORMs of integrations/',
-  'integrations/restate.mjs': 'it starts a server that npm installs',
   'packages/doctor/trials.mjs': 'it reads repositories of others',
   'tools/check.mjs': 'it runs this program',
   'tools/entry-points.mjs': 'a maintainer runs it once for a new package',

@@ -43,7 +43,7 @@ async function openPostgres() {
   const { admin } = schema;
   await admin.query(TABLES);
   const address = new URL(schema.url());
-  // A deadlock is found at once, and a mutant that keeps a lock does not stop the run.
+  // A deadlock is found at once, and a lock that is kept does not stop the run.
   address.searchParams.set(
     'options',
     `${address.searchParams.get('options')} -c deadlock_timeout=10ms -c lock_timeout=10s`,

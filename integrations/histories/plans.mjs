@@ -26,31 +26,30 @@ export const rowKeysOf = ({ first, last }) => Array.from({ length: last - first 
 /**
  * @param {number} seed
  * @param {number} index of the transaction, in both processes together
- * @param {boolean} byPredicate it leaves the lists alone
  * @returns {Plan}
  */
-export function planOf(seed, index, byPredicate) {
+export function planOf(seed, index) {
   const chance = new Chance(seed * 1_000_003 + index);
   const first = Math.floor(index / SHARED_BY) * KEYS;
   const readOnly = chance.of(0.15);
   const fails = chance.of(0.08);
-  return { readOnly, fails, steps: stepsOf(chance, { first, readOnly, byPredicate, most: 5, depth: 0 }) };
+  return { readOnly, fails, steps: stepsOf(chance, { first, readOnly, most: 5, depth: 0 }) };
 }
 
 /**
  * @param {Chance} chance
- * @param {{ first: number, readOnly: boolean, byPredicate: boolean, most: number, depth: number }} limits
+ * @param {{ first: number, readOnly: boolean, most: number, depth: number }} limits
  * @returns {Step[]}
  */
-function stepsOf(chance, { first, readOnly, byPredicate, most, depth }) {
+function stepsOf(chance, { first, readOnly, most, depth }) {
   return Array.from({ length: 1 + chance.below(most) }, () => {
     if (depth < 2 && chance.of(0.12)) {
-      const steps = stepsOf(chance, { first, readOnly, byPredicate, most: 3, depth: depth + 1 });
+      const steps = stepsOf(chance, { first, readOnly, most: 3, depth: depth + 1 });
       return { kind: 'nested', fails: chance.of(0.5), steps };
     }
     const isRead = readOnly || chance.of(0.55);
     const key = first + chance.below(KEYS);
-    if (!byPredicate && !chance.of(0.4)) return { kind: isRead ? 'read' : 'append', key };
+    if (!chance.of(0.4)) return { kind: isRead ? 'read' : 'append', key };
     if (!isRead) return { kind: 'insert', key };
     return { kind: 'select', first: key, last: key + chance.below(first + KEYS - key) };
   });

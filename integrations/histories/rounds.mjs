@@ -50,7 +50,6 @@ export const KEEPS = {
  * @property {string} subject
  * @property {DatabaseName} database
  * @property {IsolationLevel} level
- * @property {string | undefined} mutant
  * @property {boolean} faults
  * @property {number} kills processes that were killed
  * @property {number} seed
@@ -76,12 +75,11 @@ export class Rounds {
    * @param {IsolationLevel} options.level
    * @param {number} options.transactions
    * @param {number} options.seed
-   * @param {import('./mutants.mjs').Mutant} [options.mutant]
    * @param {boolean} [options.faults] connections break
    * @param {number} [options.kills] so many processes are killed while they work
    * @returns {Promise<Round>}
    */
-  async play({ subject, level, transactions, seed, mutant, faults = false, kills = 0 }) {
+  async play({ subject, level, transactions, seed, faults = false, kills = 0 }) {
     const database = await this.#database(subject.database);
     const keys = keysFor(transactions);
     await database.reset(keys);
@@ -99,11 +97,7 @@ export class Rounds {
         writeFileSync(journal, '');
         // A process that is not killed writes about twice as many bytes.
         const killAfter = process < kills ? chance.below(transactions * 150) : undefined;
-        return run(
-          worker,
-          { ...task, mutant: mutant?.name, byPredicate: mutant?.byPredicate === true, process, journal },
-          killAfter,
-        );
+        return run(worker, { ...task, process, journal }, killAfter);
       }),
     );
     const seconds = (performance.now() - start) / 1000;
@@ -119,7 +113,6 @@ export class Rounds {
       subject: subject.name,
       database: subject.database,
       level,
-      mutant: mutant?.name,
       faults,
       kills: workers.filter(({ signalCode }) => signalCode === 'SIGKILL').length,
       seed,

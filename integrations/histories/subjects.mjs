@@ -1,5 +1,5 @@
 // @ts-check
-// What histories are recorded of: every pool, every ORM on it, and plain drivers as the control.
+// What histories are recorded of: every pool, and every ORM on it.
 import { Container, Registration, singleton } from '@ambit/container';
 import { fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';
@@ -12,19 +12,11 @@ import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createReplicatedPool } from '@ambit/transaction/replicas';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { PGlite } from '@electric-sql/pglite';
+import { createRequire } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import mysql from 'mysql2/promise';
 import { Pool } from 'pg';
 import postgres from 'postgres';
-import {
-  openBetterSqlite3,
-  plainBetterSqlite3,
-  plainMysql2,
-  plainNodeSqlite,
-  plainPg,
-  plainPGlite,
-} from './controls.mjs';
-import { MUTANTS } from './mutants.mjs';
 
 /**
  * @typedef {import('@ambit/transaction').IsolationLevel} IsolationLevel
@@ -53,12 +45,15 @@ import { MUTANTS } from './mutants.mjs';
  * @property {() => Promise<unknown>} close
  */
 
+/** It has no types of its own, and another name here, because TypeORM wants an older one if any. */
+const BetterSqlite3 = createRequire(import.meta.url)('better-sqlite3-13');
+
 /** How long a transaction waits for a connection, on a machine that is busy with other work. */
 const BUSY_MS = 30_000;
 
-/** @param {string} address @param {number} [max] */
-const openPostgres = (address, max = 5) =>
-  createPostgresPool({ connectionString: address, max, acquireTimeoutMs: BUSY_MS, closeTimeoutMs: 2000 });
+/** @param {string} address */
+const openPostgres = (address) =>
+  createPostgresPool({ connectionString: address, max: 5, acquireTimeoutMs: BUSY_MS, closeTimeoutMs: 2000 });
 
 /** @param {string} address */
 function openPostgresJs(address) {
@@ -75,11 +70,11 @@ function openPostgresJs(address) {
   return fromPostgresJs(sql, { acquireTimeoutMs: 2000, closeTimeoutMs: 200 });
 }
 
-/** @param {string} address @param {number} [max] */
-const openMysql2 = (address, max = 5) =>
-  fromMysql2Pool(mysql.createPool({ uri: address, connectionLimit: max }), { max, acquireTimeoutMs: BUSY_MS });
+/** @param {string} address */
+const openMysql2 = (address) =>
+  fromMysql2Pool(mysql.createPool({ uri: address, connectionLimit: 5 }), { max: 5, acquireTimeoutMs: BUSY_MS });
 
-/** By the function that makes each. @satisfies {Readonly<Record<string, { from: string, database: DatabaseName, open: (address: string, max?: number) => IDatabasePool | Promise<IDatabasePool> }>>} */
+/** By the function that makes each. @satisfies {Readonly<Record<string, { from: string, database: DatabaseName, open: (address: string) => IDatabasePool | Promise<IDatabasePool> }>>} */
 const POOLS = {
   createPostgresPool: { from: '@ambit/transaction/postgres', database: 'PostgreSQL', open: openPostgres },
   createReplicatedPool: {
@@ -117,7 +112,7 @@ const POOLS = {
   fromBetterSqlite3: {
     from: '@ambit/drivers/better-sqlite3',
     database: 'SQLite',
-    open: (path) => fromBetterSqlite3(openBetterSqlite3(path), { acquireTimeoutMs: BUSY_MS }),
+    open: (path) => fromBetterSqlite3(new BetterSqlite3(path, { timeout: 0 }), { acquireTimeoutMs: BUSY_MS }),
   },
   fromMysql2Pool: { from: '@ambit/drivers/mysql2', database: 'MariaDB', open: openMysql2 },
 };
@@ -138,51 +133,29 @@ const ORMS = [
 ];
 const POOL_OF_ORMS = /** @type {const} */ ({ PostgreSQL: 'createPostgresPool', SQLite: 'createSqlitePool' });
 
-/** @type {Readonly<Record<string, { database: DatabaseName, open: (address: string) => Subject | Promise<Subject> }>>} */
-const PLAIN = {
-  pg: { database: 'PostgreSQL', open: plainPg },
-  PGlite: { database: 'PGlite', open: plainPGlite },
-  'node:sqlite': { database: 'SQLite', open: plainNodeSqlite },
-  'better-sqlite3': { database: 'SQLite', open: plainBetterSqlite3 },
-  mysql2: { database: 'MariaDB', open: plainMysql2 },
-};
-
 /**
  * @typedef {object} SubjectName
  * @property {string} name
  * @property {string} [from] where the pool or the adapter of the ORM is imported from
  * @property {DatabaseName} database
- * @property {boolean} isControl a plain driver, without Ambit
  * @property {boolean} isOrm
- * @property {(address: string, mutant?: string) => Promise<Subject>} open
+ * @property {(address: string) => Promise<Subject>} open
  */
 
 /** @type {readonly SubjectName[]} */
 export const SUBJECTS = [
-  ...Object.entries(PLAIN).map(([name, { database, open }]) => ({
-    name,
-    database,
-    isControl: true,
-    isOrm: false,
-    open: async (/** @type {string} */ address) => open(address),
-  })),
   ...Object.entries(POOLS).map(([name, { from, database, open }]) => ({
     name,
     from,
     database,
-    isControl: false,
     isOrm: false,
-    open: async (/** @type {string} */ address, /** @type {string | undefined} */ mutant) => {
-      // A mutant that uses the pool inside of a transaction takes two connections.
-      const pool = await open(address, mutant === undefined ? undefined : 12);
-      return onPool(pool, (scope) => plainSession(scope, database), mutant);
-    },
+    open: async (/** @type {string} */ address) =>
+      onPool(await open(address), (scope) => plainSession(scope, database)),
   })),
   ...ORMS.map(({ name: orm, from, database }) => ({
     name: `${orm} on ${POOL_OF_ORMS[database]}`,
     from,
     database,
-    isControl: false,
     isOrm: true,
     open: async (/** @type {string} */ address) => {
       // They take seconds to load, which the process that checks does not need.
@@ -198,27 +171,24 @@ export const SUBJECTS = [
 /**
  * @param {IDatabasePool} pool
  * @param {(scope: IContainer) => Session} sessionOf
- * @param {string} [mutantName]
  * @returns {Subject}
  */
-function onPool(pool, sessionOf, mutantName) {
-  const mutant = mutantName === undefined ? undefined : MUTANTS.find(({ name }) => name === mutantName);
+function onPool(pool, sessionOf) {
   const container = new Container();
   container.addRegistration(
-    Registration.fromFactory(() => mutant?.pool?.(pool) ?? pool)
+    Registration.fromFactory(() => pool)
       .pipe(singleton())
       .to('IDatabasePool'),
   );
   return {
     transact: ({ isolation, readOnly }, work) =>
-      runInTransaction(
-        container,
-        (scope) => {
-          const session = sessionOf(scope);
-          return work(mutant?.session?.(session, pool) ?? session);
-        },
-        { isolation, readOnly, retries: 20, backoffMs: 1, onError: () => undefined },
-      ),
+      runInTransaction(container, (scope) => work(sessionOf(scope)), {
+        isolation,
+        readOnly,
+        retries: 20,
+        backoffMs: 1,
+        onError: () => undefined,
+      }),
     close: () => pool.close(),
   };
 }

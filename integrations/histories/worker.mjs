@@ -2,7 +2,6 @@
 // One of the processes: it runs its share of the transactions, and writes down what it knows of each.
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { isTemporary } from '@ambit/transaction';
-import { UnknownOutcome } from './controls.mjs';
 import { planOf, rowKey, rowKeysOf } from './plans.mjs';
 import { SUBJECTS } from './subjects.mjs';
 
@@ -19,8 +18,6 @@ import { SUBJECTS } from './subjects.mjs';
  * @property {string} subject
  * @property {string} address
  * @property {import('./subjects.mjs').IsolationLevel} isolation
- * @property {string | undefined} mutant
- * @property {boolean} byPredicate
  * @property {number} seed
  * @property {number} transactions of all processes
  * @property {number} process 0 or 1
@@ -50,9 +47,9 @@ function nextElement(process) {
 
 /** @param {Task} task @returns {Promise<Finished>} */
 async function play(task) {
-  const subject = await SUBJECTS.find(({ name }) => name === task.subject)?.open(task.address, task.mutant);
+  const subject = await SUBJECTS.find(({ name }) => name === task.subject)?.open(task.address);
   if (!subject) throw new Error(`There is no ${task.subject}`);
-  const { seed, transactions, isolation, byPredicate } = task;
+  const { seed, transactions, isolation } = task;
   let index = task.process;
   /** @type {string[]} */
   const errors = [];
@@ -62,7 +59,7 @@ async function play(task) {
   const writeDown = (attempt) => void writeSync(journal, `${JSON.stringify(attempt)}\n`);
   const runner = async () => {
     while (index < transactions) {
-      const plan = planOf(seed, index, byPredicate);
+      const plan = planOf(seed, index);
       const name = `${'ab'[task.process]}${index}`;
       index += task.processes;
       /** @param {(session: Session) => Promise<void>} work */
@@ -110,7 +107,7 @@ async function record(plan, { name, process, errors, writeDown, run }) {
     note({ outcome: 'committed', finished: now() });
   } catch (error) {
     const { code } = /** @type {{ code?: string }} */ (error);
-    const isUnknown = code === 'AMBIT_TX_OUTCOME_UNKNOWN' || error instanceof UnknownOutcome;
+    const isUnknown = code === 'AMBIT_TX_OUTCOME_UNKNOWN';
     note(isUnknown ? { outcome: 'unknown' } : {});
     if (!(error instanceof Planned) && !isTemporary(error)) errors.push(`${name}: ${described(error)}`);
   }

@@ -5,7 +5,6 @@ import { Dbos } from './brokers/dbos.mjs';
 import { JetStream } from './brokers/jetstream.mjs';
 import { RabbitMq } from './brokers/rabbitmq.mjs';
 import { RedisStreams } from './brokers/redis.mjs';
-import { Restate } from './brokers/restate.mjs';
 
 /** @typedef {Readonly<Record<string, string>>} Settings what differs from the guide */
 /** @typedef {{ folder: string, port: number, ports: number[], natsServer: string }} Place */
@@ -122,20 +121,9 @@ export const TARGETS = {
       },
     ],
   },
-  Restate: {
-    Broker: Restate,
-    variants: [
-      { title: 'as it is by default', settings: {}, under: { 'broker killed': 'keeps', 'power failed': 'keeps' } },
-      {
-        title: '`rocksdb-disable-wal-fsync` of its log server',
-        settings: { RESTATE_LOG_SERVER__ROCKSDB_DISABLE_WAL_FSYNC: 'true' },
-        under: { 'power failed': 'loses' },
-      },
-    ],
-  },
 };
 
-/** The one of `tools/newer-nats.sh`, if that was run. */
+/** The one of `lab/newer-nats.sh`, if that was run. */
 export function natsServer() {
   const newer = join(import.meta.dirname, '../../.cache/nats-server/usr/sbin/nats-server');
   return existsSync(newer) ? newer : 'nats-server';

@@ -160,7 +160,7 @@ async function dbos(): Promise<Receiver> {
   return { deliver: toDbos(client, workflowOf), effects: () => ran };
 }
 
-/** The receiving end of a documented protocol, which starts nothing for an id that it knows. `integrations/restate.mjs` runs the real Restate. */
+/** The receiving end of a documented protocol, which starts nothing for an id that it knows. */
 async function started(
   read: (request: IncomingMessage, body: unknown) => { id: unknown; payload: unknown; response: object },
 ): Promise<{ url: string; effects: () => unknown[] }> {
