@@ -36,7 +36,14 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 });
-for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(name, () => process.exit(1));
+let endsOnSignals = false;
+
+/** A program that started nothing handles its signals as it likes. */
+function endOnSignals() {
+  if (endsOnSignals) return;
+  endsOnSignals = true;
+  for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(name, () => process.exit(1));
+}
 
 /**
  * Kills the child when this process exits.
@@ -44,6 +51,7 @@ for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.once(na
  * @param {T} child
  */
 export function kept(child) {
+  endOnSignals();
   running.add(child);
   child.once('exit', () => running.delete(child));
   return child;
@@ -51,6 +59,7 @@ export function kept(child) {
 
 /** Runs it when this process exits, before the folders are removed. @param {() => void} cleanUp */
 export function atExit(cleanUp) {
+  endOnSignals();
   cleanUps.add(cleanUp);
 }
 
@@ -58,6 +67,7 @@ export function atExit(cleanUp) {
 export function temporaryFolder(name = 'lab') {
   const folder = mkdtempSync(join(tmpdir(), `ambit-${name}-`));
   chmodSync(folder, 0o755);
+  endOnSignals();
   folders.add(folder);
   return folder;
 }
