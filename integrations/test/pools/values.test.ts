@@ -334,7 +334,14 @@ function valuesTable(outcomes: readonly ReadonlyMap<string, string>[]): string {
     const label = /^(?:an?|the) /.test(written) ? written : `\`${written}\``;
     return [...byCells].map(([cells, names]) => [label, names.join(', '), ...cells.split('\n')]);
   });
-  return tableOf([['value', 'column', ...FAMILIES], ...rows]);
+  // Values that become the same in the same columns are one row.
+  const labels = new Map<string, string[]>();
+  for (const [label = '', ...rest] of rows) {
+    const key = rest.join('\n');
+    labels.set(key, [...(labels.get(key) ?? []), label]);
+  }
+  const merged = [...labels].map(([key, all]) => [all.join(', '), ...key.split('\n')]);
+  return tableOf([['value', 'column', ...FAMILIES], ...merged]);
 }
 
 function columnsTable(): string {
