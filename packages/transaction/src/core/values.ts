@@ -29,42 +29,14 @@ export function refusedValue(position: number, why: string, sqlState: string, ca
   return new TransactionError('AMBIT_TX_PARAMETER', `Parameter $${position} ${why}`, options);
 }
 
-/**
- * Refuses a text that no database keeps: with a NUL character, or with half of a surrogate pair, which would become U+FFFD.
- *
- * @param value - the text
- * @param position - the number of its parameter
- * @returns the text
- * @throws `TransactionError` `AMBIT_TX_PARAMETER`: it cannot be kept
- *
- * @example
- * ```ts
- * import { textValue } from '@ambit/transaction/extension';
- *
- * console.log(textValue('fig', 1)); // fig
- * ```
- */
+/** Refuses a text that no database keeps: with a NUL character, or with half of a surrogate pair, which would become U+FFFD. */
 export function textValue(value: string, position: number): string {
   if (value.includes('\0')) throw refusedValue(position, 'has a NUL character', '22021');
   if (!(value as Utf16).isWellFormed()) throw refusedValue(position, 'has half of a surrogate pair', '22021');
   return value;
 }
 
-/**
- * Refuses a date that is invalid, and one before the year 100 or after the year 9999.
- *
- * @param value - the date
- * @param position - the number of its parameter
- * @returns the date
- * @throws `TransactionError` `AMBIT_TX_PARAMETER`: it cannot be kept
- *
- * @example
- * ```ts
- * import { dateValue } from '@ambit/transaction/extension';
- *
- * console.log(dateValue(new Date(0), 1).getTime()); // 0
- * ```
- */
+/** Refuses a date that is invalid, and one before the year 100 or after the year 9999. */
 export function dateValue(value: Date, position: number): Date {
   const time = value.getTime();
   if (Number.isNaN(time)) throw refusedValue(position, 'is an invalid date', '22007');
@@ -73,19 +45,7 @@ export function dateValue(value: Date, position: number): Date {
   return value;
 }
 
-/**
- * The bytes of whatever holds bytes: a Buffer, a typed array or a DataView, of which only its own part, or an ArrayBuffer.
- *
- * @param value - a value of the application
- * @returns its bytes, not copied; nothing where it holds none
- *
- * @example
- * ```ts
- * import { bytesOf } from '@ambit/transaction/extension';
- *
- * console.log(bytesOf(new Uint16Array([1]))?.length); // 2
- * ```
- */
+/** The bytes of whatever holds bytes: a Buffer, a typed array or a DataView, of which only its own part, or an ArrayBuffer. */
 export function bytesOf(value: object): Uint8Array | undefined {
   if (types.isUint8Array(value)) return value;
   if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -95,18 +55,6 @@ export function bytesOf(value: object): Uint8Array | undefined {
 /**
  * The JSON of an object. Where `toJSON()` gives text, as that of a Decimal, a URL or a Temporal does, it is that text without quotes.
  * JSON of a Map, a Promise or an Error would be `{}`, and is refused.
- *
- * @param value - the object
- * @param position - the number of its parameter
- * @returns the text
- * @throws `TransactionError` `AMBIT_TX_PARAMETER`: it has no JSON
- *
- * @example
- * ```ts
- * import { jsonText } from '@ambit/transaction/extension';
- *
- * console.log(jsonText({ a: 1 }, 1)); // {"a":1}
- * ```
  */
 export function jsonText(value: object, position: number): string {
   const hasJson = Array.isArray(value) || 'toJSON' in value || tagOf(value) === 'Object';
@@ -121,20 +69,7 @@ export function jsonText(value: object, position: number): string {
   return json.startsWith('"') ? textValue(JSON.parse(json) as string, position) : json;
 }
 
-/**
- * The error for a value of a type that the database does not have.
- *
- * @param value - the value
- * @param position - the number of its parameter
- * @returns `AMBIT_TX_PARAMETER`, which names the type and what to pass instead
- *
- * @example
- * ```ts
- * import { refusedType } from '@ambit/transaction/extension';
- *
- * console.log(refusedType(new Map(), 1).sqlState); // 42804
- * ```
- */
+/** The error for a value of a type that the database does not have. */
 export function refusedType(value: unknown, position: number): TransactionError {
   const name = typeof value === 'object' ? tagOf(value) : typeof value;
   const article = /^[AEIOU]/i.test(name) ? 'an' : 'a';

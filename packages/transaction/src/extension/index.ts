@@ -12,7 +12,7 @@ export { unchecked } from '../core/events.js';
 export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
 export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
 export { codeOf } from '../core/sql-state.js';
-export { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
+export { refusedValue } from '../core/values.js';
 export { runOnPool, runScript } from '../databases/run-on-pool.js';
 export type { Driver, Language, Wire } from '../pool/driver.js';
 export type { DriverPoolOptions } from '../pool/options.js';
@@ -26,7 +26,7 @@ export {
   transactionStatusOf,
 } from '../postgres/protocol.js';
 export { dateText, type PostgresValue } from '../postgres/values.js';
-export { commandOf, countsRows } from '../sql/command.js';
+export { commandOf } from '../sql/command.js';
 export { firstWords, isTransactionControl } from '../sql/control-statements.js';
 export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';
 export { PositionalTexts } from '../sql/positional.js';

@@ -38,19 +38,7 @@ function named(word: string): string {
   return OTHER_NAMES[command] ?? command;
 }
 
-/**
- * Whether PostgreSQL reports a number of rows for the command.
- *
- * @param command - what `commandOf()` returned
- * @returns where it is false, `rowCount` is null
- *
- * @example
- * ```ts
- * import { countsRows } from '@ambit/transaction/extension';
- *
- * const rowCountOf = (command: string, count: number) => (countsRows(command) ? count : null);
- * ```
- */
+/** Whether PostgreSQL reports a number of rows for the command. */
 export function countsRows(command: string): boolean {
   return COUNTED.has(command);
 }
