@@ -4,6 +4,9 @@ import { createPostgresPool } from '@ambit/transaction/postgres';
 import { hasMariadb, openMariadbDatabase } from './mariadb.js';
 import { hasPostgres, openSchema } from './postgres.js';
 
+/** Statements of tests wait for a connection for as long as a busy machine takes. */
+const LIMITS = { acquireTimeoutMs: 60_000, closeTimeoutMs: 100 };
+
 export const databases: readonly DatabaseKind[] = [
   { name: 'PostgreSQL', dialect: 'postgres', missing: !hasPostgres, open: openPostgres },
   sqliteDatabase,
@@ -12,7 +15,7 @@ export const databases: readonly DatabaseKind[] = [
 
 async function openPostgres({ writers = 2 } = {}): Promise<TestDatabase> {
   const schema = await openSchema();
-  const pool = createPostgresPool({ connectionString: schema.url(), max: writers, closeTimeoutMs: 100 });
+  const pool = createPostgresPool({ connectionString: schema.url(), max: writers, ...LIMITS });
   return {
     pool,
     writers,
@@ -30,7 +33,7 @@ async function openPostgres({ writers = 2 } = {}): Promise<TestDatabase> {
 
 async function openMariadb({ writers = 2 } = {}): Promise<TestDatabase> {
   const database = await openMariadbDatabase();
-  const pool = database.pool({ max: writers, closeTimeoutMs: 100 });
+  const pool = database.pool({ max: writers, ...LIMITS });
   return {
     pool,
     writers,

@@ -57,7 +57,7 @@ beforeEach(async () => {
   const handler: RequestListener = createHandler((req) => tenants.scopeOf(tenantOf(req)), store, {
     onError: (_error, _req, res) => void res.writeHead(500).end(),
   });
-  const server = createServer(handler).listen(0, '127.0.0.1');
+  const server = createServer({ keepAliveTimeout: 0 }, handler).listen(0, '127.0.0.1');
   await once(server, 'listening');
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   stop = () => drain(server);

@@ -55,7 +55,7 @@ describe('createHandler()', () => {
     );
     expect([await (await fetch(url)).text(), await (await fetch(url)).text()]).toEqual(['false', 'false']);
     expect(scopes.size).toBe(2);
-    await vi.waitFor(() => expect(openScopes(container)).toEqual([]));
+    await vi.waitFor(() => expect(openScopes(container)).toEqual([]), 120_000);
   });
 
   test.each<[how: string, handler: Handler]>([
@@ -244,6 +244,6 @@ describe('withTransaction()', () => {
       ['order'],
     ]);
     await Promise.all([once(session, 'close'), drain(server)]);
-    await vi.waitFor(() => expect(openScopes(container)).toEqual([]));
+    await vi.waitFor(() => expect(openScopes(container)).toEqual([]), 120_000);
   });
 });

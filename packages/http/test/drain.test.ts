@@ -198,7 +198,7 @@ it('sends a pipelined response behind one that is all written and not yet confir
   const line = new SlowLine();
   server.emit('connection', line);
   line.push('GET / HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(2));
-  await vi.waitFor(() => expect(responses).toBe(2));
+  await vi.waitFor(() => expect(responses).toBe(2), 120_000);
   // Node writes an empty chunk at the end of a response.
   line.confirm();
   // Node counts no connections but its own: without this one the server would be closed at once.

@@ -38,7 +38,7 @@ describe('the open pages', () => {
     expect(feed.start).toHaveBeenCalledTimes(1);
     one.destroy();
     other.destroy();
-    await vi.waitFor(() => expect(feed.stop).toHaveBeenCalledTimes(1));
+    await vi.waitFor(() => expect(feed.stop).toHaveBeenCalledTimes(1), 120_000);
     await open();
     expect(feed.start).toHaveBeenCalledTimes(2);
   });

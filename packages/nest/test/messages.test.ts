@@ -113,13 +113,13 @@ it('a message over TCP has a scope, which is disposed with it', async () => {
   await listenAsMicroservice();
   expect(await call('scope')).toBe(3);
   expect(await call('scope')).toBe(3);
-  await vi.waitFor(() => expect(disposed).toBe(2));
+  await vi.waitFor(() => expect(disposed).toBe(2), 120_000);
 });
 
 it('a handler may stream its results within its scope', async () => {
   await listenAsMicroservice();
   expect(await lastValueFrom(client.send<number>('stream', 3).pipe(toArray()))).toEqual([1, 2, 3]);
-  await vi.waitFor(() => expect(disposed).toBe(1));
+  await vi.waitFor(() => expect(disposed).toBe(1), 120_000);
 });
 
 it('a handler with @Transactional() responds after COMMIT, and rolls back what it throws', async () => {
@@ -136,7 +136,7 @@ it('an event is handled in a transaction', async () => {
   await listenAsMicroservice();
   await lastValueFrom(client.emit('placed', 'fails'), { defaultValue: undefined });
   await lastValueFrom(client.emit('placed', 'apple'), { defaultValue: undefined });
-  await vi.waitFor(async () => expect(await stored()).toEqual(['apple']));
+  await vi.waitFor(async () => expect(await stored()).toEqual(['apple']), 120_000);
 });
 
 it('an error of ours says what happened', async () => {

@@ -161,7 +161,7 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL, as the guide ha
   const pool = (options: { afterBegin?: AfterBegin } = {}): ReturnType<PostgresDatabase['pool']> => {
     const url = new URL(database.url());
     url.username = role;
-    return database.pool({ connectionString: url.href, max: 2, ...options });
+    return database.pool({ connectionString: url.href, max: 2, acquireTimeoutMs: 60_000, ...options });
   };
   const setTenant: AfterBegin = (connection, scope) =>
     connection.query("SELECT set_config('app.tenant', $1, true)", [scope.resolve<string>('ITenant')]);

@@ -92,9 +92,9 @@ describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than
     expect(outcomes).toContain('served');
     expect([...outcomes].filter((outcome) => outcome !== 'served' && outcome !== 'refused')).toEqual([]);
     // The last kill may still meet the next connection that is used.
-    await vi.waitFor(async () => expect(await pool.query('SELECT 1 AS one')).toEqual([{ one: 1 }]));
+    await vi.waitFor(async () => expect(await pool.query('SELECT 1 AS one')).toEqual([{ one: 1 }]), 120_000);
     // What is still being tried for nobody fails soon.
-    await vi.waitFor(() => expect(pool.size?.open).toBeLessThanOrEqual(2));
+    await vi.waitFor(() => expect(pool.size?.open).toBeLessThanOrEqual(2), 120_000);
     expect(pool.size).toMatchObject({ waiting: 0 });
     await pool.close();
   });

@@ -253,7 +253,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       const transaction = await beginTransaction(request, { onError });
       await transaction.connection.query('INSERT INTO orders VALUES (1)');
       const closing = pool.close();
-      await vi.waitUntil(() => pool.size?.open === 0, { interval: 1 });
+      await vi.waitUntil(() => pool.size?.open === 0, { interval: 1, timeout: 120_000 });
       await expect(transaction.commit()).rejects.toMatchObject({
         code: 'AMBIT_TX_COMMIT_FAILED',
         sqlState: '08003',
@@ -277,7 +277,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       await transaction.connection.query('INSERT INTO orders VALUES (1)');
       proxy.faultAt = (message) => (message.includes('COMMIT') ? fault : 'none');
       const committed = transaction.commit().catch((error: unknown) => error);
-      await vi.waitFor(async () => expect(await stored()).toEqual(rows));
+      await vi.waitFor(async () => expect(await stored()).toEqual(rows), 120_000);
       if (fault === 'silence') await clock.run();
       expect(await committed).toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN', unavailable: true });
       expect(through.size).toMatchObject({ open: 0, waiting: 0 });
@@ -428,7 +428,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     });
     const [row] = await watched.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await kill(row?.pid ?? 0);
-    await vi.waitFor(() => expect(watched.size).toMatchObject({ open: 0, idle: 0 }));
+    await vi.waitFor(() => expect(watched.size).toMatchObject({ open: 0, idle: 0 }), 120_000);
     expect(times).toBe(1);
     await expect(watched.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
   });
@@ -533,7 +533,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
             const [row] = await connection.query<{ note: string }>('SELECT note FROM orders WHERE id = 1');
             reads += 1;
             // Two must have read before one writes, or there is no conflict.
-            await vi.waitUntil(() => reads >= 2, { interval: 1 });
+            await vi.waitUntil(() => reads >= 2, { interval: 1, timeout: 120_000 });
             await connection.query('UPDATE orders SET note = $1 WHERE id = 1', [String(Number(row?.note) + 1)]);
           },
           { isolation: 'serializable', retries: 20, onError },

@@ -61,7 +61,7 @@ export async function serve(app: Express) {
 export async function expectAllEnded({ container, pool }: { container: Container; pool: FakePool }): Promise<void> {
   await pool.close();
   // A scope that holds a transaction is disposed last.
-  await vi.waitFor(() => expectNoOpenScopes(container), { interval: 1 });
+  await vi.waitFor(() => expectNoOpenScopes(container), { interval: 1, timeout: 120_000 });
   expect(pool.violations).toEqual([]);
 }
 

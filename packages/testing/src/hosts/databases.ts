@@ -38,7 +38,7 @@ export const sqliteDatabase: DatabaseKind = {
   missing: false,
   open: async () => {
     const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
-    const pool = createSqlitePool({ path: join(folder, 'test.db'), closeTimeoutMs: 100 });
+    const pool = createSqlitePool({ path: join(folder, 'test.db'), acquireTimeoutMs: 60_000, closeTimeoutMs: 100 });
     return {
       pool,
       writers: 1,
