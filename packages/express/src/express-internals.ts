@@ -2,16 +2,15 @@ import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldResponse } from '@ambit/http/node';
 
-/**
- * The private parts of Express that this package uses; no other file does. Express 4.22, 5.1
- * (router 2.2) and 5.3 (router 2.3) are tested.
+/*
+ * The private parts of Express that this package uses; no other file does. Express 4.22, 5.1 (router 2.2) and 5.3 (router 2.3) are tested.
  *
- * - The two methods of a layer: a router calls every handler with the one, and every error handler with the other, also
- *   those of routes. No version before 5.3 reports failures in another way, and 5.3 not all of them.
- * - `req.next`: a router sets it when a request enters, and restores the one before when the request leaves. So it names
- *   the router that is in charge, and behind all handlers, where Express responds by itself, none.
- * - `req.res` and `res.req`, which Express sets before it exchanges the prototypes of both.
- * - `stack`, the layers of a router, and `router`, or `_router` on Express 4, the router of an application.
+ * | field                                                | why nothing public does it                                                             | where it is missing                                                             |
+ * | ---------------------------------------------------- | -------------------------------------------------------------------------------------- | ------------------------------------------------------------------------------- |
+ * | `handleRequest`, `handleError` of layers             | no version before 5.3 reports that a handler failed, and 5.3 not all failures          | a warning, once; routes with a transaction roll back and respond with 500       |
+ * | `req.next`                                           | names the router in charge, and none behind all handlers, where Express itself responds | the same, for each response                                                     |
+ * | `stack` of a router, `router` and `_router` of an app | the layers are reached by them                                                         | the same                                                                        |
+ * | `req.res`, `res.req`                                 | Express sets them before it exchanges the prototypes of both                           | requests cost more before Node 24                                               |
  */
 const CALLS_HANDLER = ['handleRequest', 'handle_request'] as const;
 const CALLS_ERROR_HANDLER = ['handleError', 'handle_error'] as const;
@@ -92,13 +91,21 @@ function observe(stack: readonly Layer[] | undefined): void {
   for (const name of CALLS_ERROR_HANDLER) {
     if (prototype[name]) prototype[name] = reportFailures(prototype[name]);
   }
+  if (CALLS_HANDLER.some((name) => prototype[name])) return;
+  const what =
+    'This version of Express does not say which handlers fail: routes with withTransaction() roll back and respond with 500';
+  process.emitWarning(what, { code: 'AMBIT_HTTP_FAILURES_UNSEEN' });
 }
 
 function observeHandlers(call: CallHandler): CallHandler {
   return function (req, res, next) {
     // A router may be of another copy.
-    observe(this.handle.stack);
-    const held = noteRouter(req, req.next);
+    if (this.handle.stack) observe(this.handle.stack);
+    // Noted for every handler of every request, so without a call: the router is in charge of it.
+    const watched = (req as Watched)[WATCHED];
+    const held = typeof watched === 'object' ? watched.held : undefined;
+    if (typeof watched === 'object') watched.seenIn = req.next;
+    else (req as Watched)[WATCHED] = req.next;
     const goOn = held && !held.isReplaced ? nextInTime(held, next) : next;
     return call.call(this, req, res, handlerFailed.hasSubscribers ? published(goOn) : goOn);
   };
@@ -164,14 +171,6 @@ export function watchFailures(req: object, held: HeldResponse): void {
 
 export function heldResponseOf(req: object): HeldResponse | undefined {
   return watchOf(req)?.held;
-}
-
-/** Called for every handler of every request. */
-function noteRouter(req: object, next: Next | undefined): HeldResponse | undefined {
-  const watch = watchOf(req);
-  if (watch) watch.seenIn = next;
-  else (req as Watched)[WATCHED] = next;
-  return watch?.held;
 }
 
 /** Since Node 24. */

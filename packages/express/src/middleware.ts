@@ -130,7 +130,8 @@ export function containerMiddleware(
     observeRoutersIfUsed(req);
     const request = new ConnectedRequest(req, res, host);
     request.open((error) => {
-      if (request.scope) req.container = request.scope;
+      const { scope } = request.active;
+      if (scope) req.container = scope;
       next(error);
     });
   };

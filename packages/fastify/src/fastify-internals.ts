@@ -3,10 +3,13 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyPluginOptions, Fastify
 
 /*
  * The private parts that this package uses of Fastify 5, and of light-my-request 6 behind its `inject()`, although it is not public; no
- * other file does. Nothing public does the same:
- * - the symbols of the package `fastify-plugin`, which Fastify reads from a plugin;
- * - `reply.sent`, which Fastify looks at before it sends what a handler returns or throws, and `reply.then`;
- * - `isLightMyRequest` and `_lightMyRequest` of injected responses.
+ * other file does.
+ *
+ * | field                                  | why nothing public does it                                                | where it is missing                                                  |
+ * | -------------------------------------- | ------------------------------------------------------------------------- | -------------------------------------------------------------------- |
+ * | the symbols of `fastify-plugin`        | Fastify reads them from a plugin                                          | the hooks of the plugin do not reach the application: nothing starts |
+ * | `reply.sent`, set; `reply.then`        | a response that waits for COMMIT must count as sent                       | a second response is sent in place of the first, after COMMIT        |
+ * | `isLightMyRequest`, `_lightMyRequest`  | an injected response says by no event that its caller has left, or has it | `close()` waits `disposeTimeoutMs` for such a request                |
  */
 
 interface PluginMeta<Options extends FastifyPluginOptions> {

@@ -154,7 +154,8 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     const connected = new ConnectedRequest(request.raw, reply.raw, host, request);
     request[STATE] = new FastifyRequestState(connected, reply);
     connected.open((error) => {
-      if (connected.scope) request.container = connected.scope;
+      const { scope } = connected.active;
+      if (scope) request.container = scope;
       done(error as Error);
     });
   });

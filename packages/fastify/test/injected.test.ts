@@ -26,13 +26,16 @@ describe('close() while an injected request is in progress', () => {
     const made = await application({ plugin: { disposeTimeoutMs: 20 } });
     const { app, pool } = made;
     const aborted: boolean[] = [];
+    let listens = (): void => undefined;
+    const listening = new Promise<void>((resolve) => (listens = resolve));
     app.get('/', { config: { transaction: true } }, async (request) => {
       await store(request, 'INSERT order');
       request.container.resolve<AbortSignal>('IRequestSignal').addEventListener('abort', () => aborted.push(true));
+      listens();
       await new Promise(() => undefined);
     });
     void app.inject('/');
-    await expect.poll(() => pool.out).toBe(1);
+    await listening;
     await app.close();
     expect([aborted, pool.stored]).toEqual([[true], []]);
     expect(await leftovers(made)).toEqual([]);

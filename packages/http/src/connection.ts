@@ -49,7 +49,8 @@ export class Connection {
 
   /** The connection of a request; undefined before its first one. */
   static of(req: IncomingMessage): Connection | undefined {
-    return channelOf(req)[CONNECTION];
+    const channel: Channel = req.httpVersionMajor === 1 ? req.socket : channelOf(req);
+    return channel[CONNECTION];
   }
 
   static open(req: IncomingMessage, connections: ServerConnections | undefined): Connection {
@@ -263,8 +264,7 @@ export class ConnectedRequest {
    * @param done - goes on with the request. Its error may be `AMBIT_HTTP_OVERLOADED`: too many requests are in progress
    */
   open(done: Done): void {
-    if (this.isOut) this.#openScope(done);
-    else if (this.#isTaken) this.#enter(done);
+    if (this.isOut || this.#isTaken) this.#enter(done);
     // A middleware may have taken its time, so it may have come before others.
     else if (!isLast(this.res)) this.#openWhenNext(done);
   }
@@ -337,22 +337,19 @@ export class ConnectedRequest {
     onNextToLeave(this.res, () => queueMicrotask(open));
   }
 
+  /** The scope of a request that has already finished is disposed immediately, and counts for nothing. */
   #enter(done: Done): void {
-    const { scopes } = this.#host;
-    const isFull = scopes.openRequests > FEW_REQUESTS && this.#connection.connections?.limitHeldBytes();
-    try {
-      scopes.admit(this.active, isFull);
-    } catch (error) {
-      this.res.setHeader('retry-after', '1');
-      return done(error);
-    }
-    this.#openScope(done);
-  }
-
-  /** If the request has already finished, its scope is disposed immediately. */
-  #openScope(done: Done): void {
     const { active, isOut } = this;
     const { scopes } = this.#host;
+    if (!isOut) {
+      const isFull = scopes.openRequests > FEW_REQUESTS && this.#connection.connections?.limitHeldBytes();
+      try {
+        scopes.admit(active, isFull);
+      } catch (error) {
+        this.res.setHeader('retry-after', '1');
+        return done(error);
+      }
+    }
     if (scopes.isCurrent) this.#emitInScope();
     let opening: Promise<void> | undefined;
     try {

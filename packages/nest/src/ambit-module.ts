@@ -183,7 +183,8 @@ export class AmbitModule {
     adapter.use((req: ScopedRequest, res: ServerResponse, next: (error?: unknown) => void) => {
       const request = new ConnectedRequest(req, res, this.#host);
       request.open((error) => {
-        if (request.scope) req.container = request.scope;
+        const { scope } = request.active;
+        if (scope) req.container = scope;
         next(error);
       });
     });

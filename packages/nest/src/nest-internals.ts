@@ -2,11 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type { HttpServer } from '@nestjs/common';
 
 /*
- * What this package uses of Nest 10.4, 11.2 and 12.5 beside its public interface; no other file does. Nothing public does the same:
- * - `reply()`, `render()`, `redirect()` and `setErrorHandler()` of an HTTP adapter are called by the router, which awaits the first
- *   three: a response that must not be sent is thrown there, so that the exception filters of the route are called;
- * - the metadata of decorators, to know a handler from another method;
- * - `raw` of the requests and responses of Fastify.
+ * What this package uses of Nest 10.4, 11.2 and 12.5 beside its public interface; no other file does.
+ *
+ * | field                                                | why nothing public does it                                                          | where it is missing                                        |
+ * | ---------------------------------------------------- | ----------------------------------------------------------------------------------- | ---------------------------------------------------------- |
+ * | `reply()`, `render()`, `redirect()` of an HTTP adapter | the router awaits them: what they throw goes to the exception filters of the route | the application does not start                             |
+ * | `setErrorHandler()` of an HTTP adapter               | it is called with what a handler passed on                                          | the application does not start                             |
+ * | the metadata of decorators                           | a handler is known from another method by them                                      | `@Transactional()` on a handler commits with its method, before the response |
+ * | `raw` of requests and responses of Fastify           | the response of `node:http` is held back                                            | the request has no scope: `AMBIT_NO_SCOPE`                  |
  */
 
 const HTTP_ROUTE = 'path';
