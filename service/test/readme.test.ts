@@ -1,13 +1,94 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Config, readConfig } from '../src/config/config.js';
-import { comparable, ShownValues } from './support/shown-values.js';
-import { exchanges, readme, scripts, tableUnder } from './support/readme-page.js';
 import { ServiceProcess } from './support/service-process.js';
+
+const VARYING = {
+  id: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/,
+  time: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/,
+} as const;
+const ANY_VARYING = new RegExp(
+  Object.values(VARYING)
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
+const HTTP_DATE = /\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g;
+
+/**
+ * Compares what a page shows with what the service responds. Ids and times differ, but each one on the page stands for
+ * the same real one everywhere, so an id from a response can be part of a later command.
+ */
+class ShownValues {
+  readonly #real = new Map<string, string>();
+
+  /** The text of the page with the real ids and times in it. */
+  toReal(shown: string): string {
+    return shown.replaceAll(ANY_VARYING, (text) => this.#real.get(text) ?? text);
+  }
+
+  /** The same, after the ids and times that are new on the page were assigned those of this response. */
+  learn(shown: string, real: string): string {
+    const pairs = (shown.match(ANY_VARYING) ?? []).map(
+      (text, index) => [text, real.match(ANY_VARYING)?.[index]] as const,
+    );
+    for (const [text, inResponse] of pairs) {
+      if (inResponse !== undefined && kindOf(text) === kindOf(inResponse) && !this.#real.has(text))
+        this.#real.set(text, inResponse);
+    }
+    return this.toReal(shown);
+  }
+}
+
+/** Without the `Date` header and the width of columns, which differ each time. */
+function comparable(text: string): string {
+  return text
+    .replaceAll(HTTP_DATE, 'some day')
+    .replaceAll('\r\n', '\n')
+    .replaceAll(/[ \t]+/g, ' ')
+    .trim();
+}
+
+function kindOf(text: string): string | undefined {
+  return Object.entries(VARYING).find(([, pattern]) => pattern.test(text))?.[0];
+}
+
+const ROOT = new URL('../../', import.meta.url);
+
+const readme = readFileSync(new URL('service/README.md', ROOT), 'utf8');
+const scripts = Object.keys(
+  (JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8')) as { scripts: object }).scripts,
+);
+
+/** A command, and the response that the page shows after it. */
+interface Exchange {
+  readonly command: string;
+  readonly response: string;
+}
+
+const EXCHANGE = /^```sh\n([^`]+)```\n\n```(json|text)\n([^`]+)```$/gm;
+
+const exchanges: readonly Exchange[] = Array.from(readme.matchAll(EXCHANGE), ([, command = '', kind, shown = '']) => ({
+  command: command.trim(),
+  // The formatter puts spaces into JSON, the service does not.
+  response: kind === 'json' ? JSON.stringify(JSON.parse(shown)) : shown.trim(),
+}));
+
+/** The cells of each row of the table under this heading. */
+function tableUnder(heading: string): readonly string[][] {
+  const section = readme.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('|'));
+  return rows.slice(2).map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
 
 const STOCK = resolve(import.meta.dirname, '../dist/stock.js');
 const hasCurl = spawnSync('curl', ['--version']).status === 0;

@@ -1,13 +1,66 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { inScope } from '@ambit/container/work';
-import { Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
+import { Happenings, Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { serverKinds } from './support/databases.js';
-import { HangingLine } from './support/hanging-line.js';
 import { ServiceProcess } from './support/service-process.js';
+
+/** A proxy to a server that can stop forwarding, as if the machine of the server hung. */
+class HangingLine implements Disposable {
+  readonly url: string;
+  readonly #listener: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #waiting = new Set<Socket>();
+  readonly #happenings = new Happenings();
+  #hangs = false;
+
+  private constructor(listener: Server, target: URL) {
+    this.#listener = listener;
+    const { hostname, port, protocol } = target;
+    const usual = protocol === 'mariadb:' ? 3306 : 5432;
+    listener.on('connection', (client) => this.#join(client, connect(Number(port || usual), hostname)));
+    const own = new URL(target);
+    own.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;
+    this.url = own.href;
+  }
+
+  static async to(url: string): Promise<HangingLine> {
+    const listener = createServer();
+    await once(listener.listen(0, '127.0.0.1'), 'listening');
+    return new HangingLine(listener, new URL(url));
+  }
+
+  hang(): void {
+    this.#hangs = true;
+  }
+
+  /** Resolves when so many connections have sent something, or were opened, since it hangs. */
+  waitedOnBy(connections: number): Promise<void> {
+    return this.#happenings.until(() => this.#waiting.size >= connections, `${connections} connections wait`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#listener.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #join(client: Socket, server: Socket): void {
+    // A client of MariaDB says nothing before its server does.
+    if (this.#hangs) this.#waiting.add(client);
+    const cut = (): void => void [client.destroy(), server.destroy()];
+    for (const socket of [client, server]) this.#sockets.add(socket.on('error', cut).on('close', cut));
+    this.#happenings.tell();
+    server.on('data', (response) => this.#hangs || client.write(response));
+    client.on('data', (question) => {
+      if (this.#hangs) this.#waiting.add(client);
+      else server.write(question);
+      this.#happenings.tell();
+    });
+  }
+}
 
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 const [HEAD = '', BODY = ''] = requestText({

@@ -1,11 +1,267 @@
-import { execFileSync } from 'node:child_process';
-import { closeSync, copyFileSync, existsSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { backupSqlite } from '@ambit/transaction/sqlite';
+import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
 import { describe, expect, test } from 'vitest';
-import { OrderLoad } from './support/order-load.js';
-import { canMountDisks, SqliteStorage } from './support/sqlite-storage.js';
-import { DISK_FULL, type Fault, fill, keepPromises } from './support/storage-faults.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Happenings } from '@ambit/host-contract';
+import { request } from './support/http.js';
+import { tmpdir } from 'node:os';
+import { ServiceProcess } from './support/service-process.js';
+import { isDeepStrictEqual } from 'node:util';
+
+/** A row of the contract. */
+interface Fault {
+  readonly what: string;
+  /** It cannot be caused on this machine. */
+  readonly missing?: boolean;
+  /** Breaks the storage while orders are placed. */
+  readonly cause: (storage: SqliteStorage) => void | Promise<void>;
+  /** Why the service is not ready. */
+  readonly notReady: string;
+  /** In the line of the log that says so. */
+  readonly says: RegExp;
+  /** What the operator does while the service runs; without `restarts` it is then ready by itself. */
+  readonly repair?: (storage: SqliteStorage) => void | Promise<void>;
+  /** The service is killed and started again. */
+  readonly restarts?: true;
+  /** What the operator does in between. */
+  readonly restore?: (storage: SqliteStorage) => void | Promise<void>;
+  /** The fault takes with it what was acknowledged before. */
+  readonly destroys?: boolean;
+}
+
+/** Leaves no byte of the disk. */
+function fill(folder: string): void {
+  const write = (): void => {
+    for (;;) writeFileSync(join(folder, 'filler'), Buffer.alloc(4096), { flag: 'a' });
+  };
+  expect(write).toThrow(expect.objectContaining({ code: 'ENOSPC' }));
+}
+
+const DISK_FULL = {
+  what: 'the disk is full',
+  notReady: 'the disk of the database is full',
+  says: /Make space on the disk/,
+} as const;
+
+/** So long after a fault the embedded database may still acknowledge. */
+const WINDOW_MS = 1000;
+/** No text of SQLite, PostgreSQL, Node or the file system. */
+const INTERNALS = /sqlite|postgres|ambit\.db|\/|select|insert|errno|E[A-Z]{4,}|[0-9A-Z]{2}[0-9P][0-9]{2}/;
+
+const READY = { status: 'ready' };
+
+/** Places orders on a service whose storage has the fault, and holds it to what it promises. */
+async function keepPromises(storage: SqliteStorage, fault: Fault): Promise<void> {
+  await using first = storage.start();
+  const url = await first.url();
+  await using load = new OrderLoad(url);
+  await load.acknowledges(20);
+  await fault.cause(storage);
+  const brokenAt = performance.now();
+
+  await expectReadiness(url, { error: `Not ready: ${fault.notReady}` });
+  const since = load.placed.length;
+  await pause(200);
+  expect(load.placed.length).toBeGreaterThan(since);
+  expect((await request(url, { path: '/health/live' })).status).toBe(200);
+  const logged = JSON.stringify(await first.says(`not ready: ${fault.notReady}`));
+  expect(logged).toMatch(fault.says);
+  await fault.repair?.(storage);
+
+  if (fault.restarts) {
+    await load.end();
+    first.kill();
+    await first.exit;
+    await fault.restore?.(storage);
+    await using second = storage.start();
+    await expectReadiness(await second.url(), READY);
+    await expectKept(storage, load, brokenAt, fault);
+  } else {
+    await expectReadiness(url, READY);
+    await load.acknowledges(5);
+    await load.end();
+    await expectKept(storage, load, 0, fault);
+  }
+}
+
+async function expectReadiness(url: string, wanted: object): Promise<void> {
+  for (const deadline = performance.now() + 20_000; ;) {
+    const { body } = await request(url, { path: '/health/ready' });
+    if (isDeepStrictEqual(body, wanted)) return;
+    if (performance.now() > deadline) expect(body).toEqual(wanted);
+    await pause(20);
+  }
+}
+
+async function expectKept(
+  storage: SqliteStorage,
+  load: OrderLoad,
+  brokenAt: number,
+  { destroys = false }: Fault,
+): Promise<void> {
+  const refused = load.placed.filter(({ status }) => status !== 201);
+  expect(refused).not.toEqual([]);
+  for (const { status, body } of refused) {
+    expect([500, 503]).toContain(status);
+    expect(body).toEqual({ error: expect.not.stringMatching(INTERNALS) as string });
+  }
+  // What a fault destroys nobody can keep; what is acknowledged later must be there.
+  const promised = load.acknowledged.filter(({ startedAt }) => !destroys || startedAt > brokenAt + WINDOW_MS);
+  const stored = await storage.products();
+  expect(promised.filter(({ product }) => !stored.has(product))).toEqual([]);
+}
+
+/** The service then sees a file system of 4 MB in its folder, which nobody else sees. Works without root where users may do so. */
+const ON_SMALL_DISK = [
+  '-rm',
+  'sh',
+  '-c',
+  'mount -t tmpfs -o size=4m none "$DATA_DIR" && exec "$0" "$@"',
+  process.execPath,
+];
+
+const canMountDisks =
+  process.platform === 'linux' && spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', tmpdir()]).status === 0;
+
+/** The folder of the embedded database. */
+class SqliteStorage implements AsyncDisposable {
+  readonly #own = mkdtempSync(join(tmpdir(), 'ambit-storage-'));
+  readonly #onSmallDisk: boolean;
+  #service: ServiceProcess | undefined;
+
+  constructor({ onSmallDisk = false } = {}) {
+    this.#onSmallDisk = onSmallDisk;
+    mkdirSync(this.#data);
+  }
+
+  get service(): ServiceProcess {
+    if (!this.#service) throw new Error('The service was not started');
+    return this.#service;
+  }
+
+  /** The folder as this process sees it. */
+  get folder(): string {
+    return this.#onSmallDisk ? `/proc/${this.service.pid}/root${this.#data}` : this.#data;
+  }
+
+  get file(): string {
+    return join(this.folder, 'ambit.db');
+  }
+
+  /** A place outside of the folder. */
+  readonly beside = (name: string): string => join(this.#own, name);
+
+  start(): ServiceProcess {
+    const env = { DATA_DIR: this.#data, TRANSACTION_CHECK: 'throw' };
+    const exec = this.#onSmallDisk ? { execPath: '/usr/bin/unshare', execArgv: ON_SMALL_DISK } : {};
+    this.#service = new ServiceProcess(env, exec);
+    return this.#service;
+  }
+
+  async products(): Promise<ReadonlySet<string>> {
+    const rows = await this.read<{ product_id: string }>('SELECT product_id FROM order_items');
+    return new Set(rows.map(({ product_id: product }) => product));
+  }
+
+  /** From a copy, because the file may be on a disk that ends with the service. */
+  async read<R extends object>(sql: string): Promise<R[]> {
+    const copy = join(mkdtempSync(this.beside('copy-')), 'ambit.db');
+    for (const suffix of ['', '-wal'])
+      if (existsSync(this.file + suffix)) copyFileSync(this.file + suffix, copy + suffix);
+    await using pool = createSqlitePool({ path: copy });
+    return await pool.query<R>(sql);
+  }
+
+  /** `npm run check-database`. */
+  async check(): Promise<{ code: number | null; output: string }> {
+    const { code, output } = await new ServiceProcess({ DATA_DIR: this.#data }, { program: 'check-database.js' }).exit;
+    return { code, output };
+  }
+
+  /** Runs statements as another program does, one after the other. */
+  async run(...statements: readonly string[]): Promise<void> {
+    await using pool = createSqlitePool({ path: this.file });
+    for (const sql of statements) await pool.query(sql);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    rmSync(this.#own, { recursive: true, force: true });
+  }
+
+  get #data(): string {
+    return join(this.#own, 'data');
+  }
+}
+
+const CLIENTS = 4;
+
+/** One order, of a product that no other order has. */
+interface Placed {
+  readonly product: string;
+  readonly startedAt: number;
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Clients that place one order after the other, whatever the responses are, until it ends. */
+class OrderLoad implements AsyncDisposable {
+  readonly placed: Placed[] = [];
+  readonly #happenings = new Happenings();
+  readonly #clients: Promise<unknown>;
+  #isOver = false;
+
+  constructor(url: string) {
+    this.#clients = Promise.all(Array.from({ length: CLIENTS }, (_, client) => this.#order(url, client)));
+    // `end()` reports that the service has exited.
+    this.#clients.catch(() => undefined);
+  }
+
+  get acknowledged(): readonly Placed[] {
+    return this.placed.filter(({ status }) => status === 201);
+  }
+
+  /** Resolves when so many more orders were acknowledged. */
+  async acknowledges(orders: number): Promise<void> {
+    const wanted = this.acknowledged.length + orders;
+    await this.#happenings.until(() => this.acknowledged.length >= wanted, `${wanted} orders are acknowledged`, 15_000);
+  }
+
+  /** Resolves when every client has its last response. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#clients;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end().catch(() => undefined);
+  }
+
+  async #order(url: string, client: number): Promise<void> {
+    for (let n = 0; !this.#isOver; n += 1) {
+      const [product, startedAt] = [`product-${client}-${n}`, performance.now()];
+      const order = { items: [{ productId: product, quantity: 1 }] };
+      const { status, body } = await request(url, { method: 'POST', path: '/api/orders', body: order });
+      this.placed.push({ product, startedAt, status, body });
+      this.#happenings.tell();
+      // Refused orders would fill the log, and the machine, with nothing else.
+      if (status !== 201) await pause(5);
+    }
+  }
+}
 
 const STORAGE = 'the storage of the database fails';
 

@@ -21,13 +21,13 @@ export class TransactionEvents {
     private readonly outbox: Outbox,
     private readonly relay: Relay,
     private readonly connection: IConnection,
-    private readonly afterCommit: AfterCommit,
+    private readonly onCommit: AfterCommit,
   ) {}
 
   /** The id of what it is about is the key: what happens to one order or user is sent in order. */
   async publish(topic: string, about: { readonly id: string }): Promise<void> {
     await this.outbox.publish(this.connection, { topic, key: about.id, payload: about });
-    if (this.#isFirst) this.afterCommit(() => this.relay.wake());
+    if (this.#isFirst) this.onCommit(() => this.relay.wake());
     this.#isFirst = false;
   }
 }

@@ -1,8 +1,15 @@
 import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
 import { createPostgresPool, type PostgresPoolOptions } from '@ambit/transaction/postgres';
 import type { PostgresConfig, ReplicatedConfig } from '../../config/config.js';
-import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, MIGRATION_STATEMENT_MS } from '../engine.js';
-import { rowsOf, sharedMigrations, sharedSql } from './shared-sql.js';
+import {
+  CLOSE_TIMEOUT_MS,
+  type IEngine,
+  type ISqlDialect,
+  MIGRATION_STATEMENT_MS,
+  rowsOf,
+  sharedMigrations,
+  sharedSql,
+} from '../engine.js';
 import { explainServer, FOREIGN_DATABASE } from '../unusable.js';
 
 export const postgresDialect: ISqlDialect = {

@@ -4,8 +4,7 @@ import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
 import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
 import type { SqliteConfig } from '../../config/config.js';
 import { ExplainedError } from '../../problem.js';
-import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect } from '../engine.js';
-import { rowsOf, sharedMigrations, sharedSql } from './shared-sql.js';
+import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, rowsOf, sharedMigrations, sharedSql } from '../engine.js';
 import { explained, FOREIGN_DATABASE, isConnectionFault, reasonOf } from '../unusable.js';
 
 /** A transaction that writes has the whole file for itself, so no row needs a lock. */
