@@ -52,11 +52,11 @@ class EventReceiver implements AsyncDisposable {
   }
 
   hasRequests(count: number): Promise<void> {
-    return this.#happenings.until(() => this.requests >= count, `${count} requests arrived`, 10_000);
+    return this.#happenings.until(() => this.requests >= count, `${count} requests arrived`, 50_000);
   }
 
   hasEvents(count: number): Promise<void> {
-    return this.#happenings.until(() => this.events.length >= count, `${count} events arrived`, 10_000);
+    return this.#happenings.until(() => this.events.length >= count, `${count} events arrived`, 50_000);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -28,7 +28,7 @@ class StalledReader implements Disposable {
 
   /** Reads until this was found, and then stops reading. */
   async readUntil(pattern: RegExp): Promise<RegExpExecArray> {
-    const signal = AbortSignal.timeout(30_000);
+    const signal = AbortSignal.timeout(60_000);
     for (this.#pipe.resume(); ; await once(this.#pipe, 'data', { signal })) {
       const found = pattern.exec(this.#text);
       if (!found) continue;
@@ -49,7 +49,7 @@ class StalledReader implements Disposable {
   }
 }
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 240_000;
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const LOGGER = new URL('../dist/logging/logger.js', import.meta.url).href;
 /** A path that makes a log line of 15 KB, so that a few hundred requests fill every buffer. */
@@ -71,7 +71,7 @@ function start(args: readonly string[], stdout: number, env: Record<string, stri
 }
 
 async function ask(url: string, path: string): Promise<number> {
-  const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(15_000) });
+  const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(60_000) });
   await response.text();
   return response.status;
 }

@@ -237,7 +237,7 @@ class OrderLoad implements AsyncDisposable {
   /** Resolves when so many more orders were acknowledged. */
   async acknowledges(orders: number): Promise<void> {
     const wanted = this.acknowledged.length + orders;
-    await this.#happenings.until(() => this.acknowledged.length >= wanted, `${wanted} orders are acknowledged`, 15_000);
+    await this.#happenings.until(() => this.acknowledged.length >= wanted, `${wanted} orders are acknowledged`, 50_000);
   }
 
   /** Resolves when every client has its last response. */

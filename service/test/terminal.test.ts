@@ -15,7 +15,7 @@ const MAIN = 'node service/dist/main.js';
 const CTRL_C = '\u0003';
 const ESCAPE = '\u001B';
 const SCREEN_LINES = 24;
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 50_000;
 /** From util-linux: runs a command on a terminal of its own. */
 const hasScript = spawnSync('script', ['--version']).status === 0;
 
