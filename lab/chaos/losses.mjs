@@ -13,9 +13,8 @@ import { readOptions } from '../kit/options.mjs';
 import { haveExited, send, temporaryFolder } from '../kit/program.mjs';
 import { report, say, table } from '../kit/report.mjs';
 import { environment, startServer, STOCK_COMMAND } from '../kit/service.mjs';
-import { LEVEL, OrderLoad, STOCKED } from './order-load.mjs';
+import { checkRestored, LEVEL, OrderLoad, STOCKED } from './order-load.mjs';
 import { PROTECTIONS } from './protections.mjs';
-import { checkRestored } from './restored.mjs';
 
 /** @typedef {import('./protections.mjs').Protection} Protection */
 /** @typedef {import('./protections.mjs').Failure} Failure */

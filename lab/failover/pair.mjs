@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { Balancer } from '../kit/haproxy.mjs';
 import { PostgresNode } from '../kit/postgres.mjs';
 import { freePort, until } from '../kit/program.mjs';
-import { roleOf } from './role.mjs';
 
 const SETTINGS = {
   wal_level: 'replica',
@@ -72,7 +71,8 @@ export class Pair {
   async demote(old) {
     const before = await this.balancer.connectionsTo(old.name);
     await pause(THAWED_MS);
-    if ((await roleOf(old.url)) !== 'primary') throw new Error('The thawed node is not a primary any more');
+    const [role] = await old.query('SELECT pg_is_in_recovery() AS standby');
+    if (role?.['standby']) throw new Error('The thawed node is not a primary any more');
     const reached = (await this.balancer.connectionsTo(old.name)) - before;
     if (reached > 0) throw new Error(`${reached} connections reached the fenced node`);
     await old.stop('immediate');

@@ -5,8 +5,7 @@
 import { readOptions } from '../kit/options.mjs';
 import { need, stopwatch, temporaryFolder } from '../kit/program.mjs';
 import { reasonOf } from './client.mjs';
-import { BALANCED_SCENARIOS, DIRECT_SCENARIOS, FAULT_SCENARIOS } from './fault-scenarios.mjs';
-import { POOLER_SCENARIOS } from './pooler-scenarios.mjs';
+import { BALANCED_SCENARIOS, DIRECT_SCENARIOS, FAULT_SCENARIOS, POOLER_SCENARIOS } from './fault-scenarios.mjs';
 import { SCENARIOS } from './scenarios.mjs';
 import { openStage } from './stage.mjs';
 
