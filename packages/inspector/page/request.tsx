@@ -98,7 +98,7 @@ interface TimePart {
 
 /** In this order: what happens at once is counted for the first of them. */
 const PARTS: readonly TimePart[] = [
-  { name: 'waiting for a connection', steps: ['connection', 'no connection'], look: { 'data-mood': 'warn' } },
+  { name: 'waiting for a connection', steps: ['connection', 'no connection'], look: { 'data-mood': 'bad' } },
   { name: 'statements', steps: ['statement'], look: { 'data-lifetime': '2' } },
   {
     name: 'BEGIN, COMMIT, ROLLBACK',

@@ -189,6 +189,9 @@ function failedHandlers({ status = 0, steps, route }: RequestDetails): Sign[] {
   return [{ kind: 'failed handler', cause: `The handler failed with ${error}`, error, where, ...about }];
 }
 
+const BUSY_POOL =
+  'There are many transactions, and none had its connection for long: look at the load first. A larger pool helps where the database has cores to spare.';
+
 /** Who had the connections for longest is one cause, whether the wait for one was long or without result. */
 function shortages({ steps }: RequestDetails): Sign[] {
   const waits = steps.filter(
@@ -199,6 +202,7 @@ function shortages({ steps }: RequestDetails): Sign[] {
     cause: `${error === undefined ? 'Waited' : 'Got no connection after'} ${ms(took)}${error === undefined ? ' for a connection' : ` (${error})`}${doing === undefined ? '' : `; ${doing}`}`,
     where: heldAt ?? where,
     about: heldBy ?? '',
+    fix: doing !== undefined && heldBy === undefined ? BUSY_POOL : undefined,
   }));
 }
 

@@ -250,7 +250,11 @@ export class Store {
     const who = `${name}${request ? ` (request ${request.id}${request.over ? ', which has its response' : ''})` : ''}`;
     const where = line === undefined ? '' : `, since ${line}`;
     const many = held.length === 1 ? 'a transaction' : `${held.length} transactions`;
-    const doing = `meanwhile ${many} had one; for longest ${who}, for ${ms(until - since)}${where}`;
+    // Of many that were short none is to blame.
+    const isBusy = share(most) < (to - from) / 2;
+    const none = isBusy ? ', none of them for half of that' : '';
+    const doing = `meanwhile ${many} had one${none}; for longest ${who}, for ${ms(until - since)}${where}`;
+    if (isBusy) return { doing };
     return { doing, heldBy: name, ...(line !== undefined && { heldAt: line }) };
   }
 

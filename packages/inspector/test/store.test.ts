@@ -254,6 +254,22 @@ describe('the store', () => {
       expect(store.troubles()[0]).toMatchObject({ kind: 'pool', where: expect.stringContaining('store.test.ts') });
     });
 
+    it('blames nobody where many had one for a short time', () => {
+      begin();
+      for (now = 0; now < 300; now += 20) {
+        const scope = transaction();
+        now += 20;
+        tell('transaction:finished', { scope, outcome: 'committed', milliseconds: 0 });
+      }
+      request();
+      tell('connection:acquired', { pool, milliseconds: 290 });
+      complete(current!, 200);
+      const fix = expect.stringContaining('look at the load first') as string;
+      const cause = expect.stringContaining('none of them for half of that; for longest GET /users') as string;
+      expect(store.troubles()).toMatchObject([{ kind: 'pool', cause, fix }]);
+      expect(store.troubles()[0]).not.toHaveProperty('where');
+    });
+
     it('says it once, and names nobody where there are several pools', () => {
       begin();
       transaction();
