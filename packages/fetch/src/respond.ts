@@ -38,7 +38,7 @@ export interface RequestToServe<Q, C> extends RequestClient {
  *
  * const middleware = (scopes: RequestScopes<Event>) => (event: Event, next: () => Promise<Response>): Promise<Response> =>
  *   respondInScope(scopes, { request: event, context: undefined, method: event.req.method, signal: event.req.signal }, (active) => {
- *     event.context.container = active.scope;
+ *     event.context['container'] = active.scope;
  *     return next();
  *   });
  * ```
