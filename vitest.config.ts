@@ -54,7 +54,7 @@ const PROGRAMS = [
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
   'examples/tenants/test/*.test.ts',
-  'tools/test/{api,docs,graphs-agree,release}.test.ts',
+  'tools/test/{docs,graphs-agree,release}.test.ts',
 ];
 const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
 

@@ -1,8 +1,8 @@
 // Lays out what VitePress builds: every page with its links as the site has them, pictures, and the API reference.
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { apiPages } from '../tools/api/markdown.mjs';
-import { readApi } from '../tools/api/model.mjs';
+import { apiPages } from './reference.mjs';
+import { readApi } from '../tools/api.mjs';
 import { markdownOf, summaryOf, titleOf } from './markdown.mjs';
 import { sectionsIn } from './navigation.mjs';
 import { Pages } from './pages.mjs';

@@ -11,14 +11,13 @@ import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { LIBRARIES, PROJECTS } from './beside/lines.mjs';
 import { nodeBinary } from './binaries.mjs';
-import { MANAGERS } from './package-managers.mjs';
-import { packInto } from './packed.mjs';
+import { MANAGERS, packInto } from './packed.mjs';
 
 /** @typedef {import('./beside/lines.mjs').Line} Line */
 /** @typedef {Record<string, string>} Row the cells by the names of the columns; without those that were not tried */
 
 const PAGE = resolve(import.meta.dirname, '../docs/guides/versions.md');
-const PROGRAMS = resolve(import.meta.dirname, 'beside/programs');
+const PROGRAMS = resolve(import.meta.dirname, 'beside/programs.mjs');
 const COLUMNS = ['library', 'version', 'npm', 'pnpm', 'Yarn', 'runs'];
 /** What a warning contains, whatever the package manager; Yarn writes its codes in place of a word. */
 const WARNING = /\bwarn|unmet peer|missing peer|YN0002|YN0060/i;
@@ -66,7 +65,7 @@ async function tryOut({ node: major, lines }, tarballs) {
     writeFileSync(join(folder, 'package.json'), manifestOf(lines));
     installs[manager === 'yarn' ? 'Yarn' : manager] = await install(manager, folder, needed);
   }
-  cpSync(PROGRAMS, app, { recursive: true });
+  cpSync(PROGRAMS, join(app, 'programs.mjs'));
   const node = major === undefined ? process.execPath : nodeBinary(major);
   /** @type {Row[]} */
   const rows = [];
@@ -139,8 +138,7 @@ async function run(app, line, node) {
   const { library, says, notRun } = line;
   if (notRun) return `not run: ${notRun}`;
   if (line.compiled && !(await compile(app, library, node))) return 'not run: it could not be compiled';
-  const program = `${LIBRARIES[library]?.program ?? library}.mjs`;
-  const { failed, said } = await start(node, [program], app);
+  const { failed, said } = await start(node, ['programs.mjs', LIBRARIES[library]?.program ?? library], app);
   if (!failed) return 'yes';
   if (says && said.includes(says)) return `no: \`${says}\``;
   console.error(said);

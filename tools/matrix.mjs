@@ -4,13 +4,13 @@
 //   node tools/matrix.mjs --often               what every CI runs
 // The tools are installed once, into .cache; a change of the lock file, or of the peers that a manifest names, installs them again.
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { nodeBinary, programBinary } from './binaries.mjs';
 import { differencesFromPage, PROJECTS, supply } from './matrix/projects.mjs';
-import { ROWS as PROBES } from './matrix/rows.mjs';
+import { FILES, ROWS as PROBES } from './matrix/rows.mjs';
 
 const AT_ONCE = 3;
 const root = resolve(import.meta.dirname, '..');
@@ -37,6 +37,14 @@ function prepareProbes() {
   }
   rmSync(app, { recursive: true, force: true });
   cpSync(join(source, 'app'), app, { recursive: true });
+  for (const [file, text] of Object.entries({
+    ...FILES,
+    'legacy/legacy.ts': readFileSync(join(app, 'legacy.ts'), 'utf8'),
+  })) {
+    mkdirSync(dirname(join(app, file)), { recursive: true });
+    writeFileSync(join(app, file), text);
+  }
+  rmSync(join(app, 'legacy.ts'));
   const modules = join(home, 'node_modules');
   supply(home);
   if (!existsSync(join(modules, 'playwright-core')))

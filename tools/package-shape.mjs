@@ -6,8 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { programBinary } from './binaries.mjs';
 import { entryPointsOf, manifestOf, publicPackages, wrongFields } from './entry-points.mjs';
-import { cloneInto } from './fresh-clone.mjs';
-import { pack } from './packed.mjs';
+import { cloneInto, pack } from './packed.mjs';
 import { describePublished, setVersions } from './published.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];

@@ -1,10 +1,12 @@
-// What npm would publish, and a registry that serves it: a check installs it as users will.
-import { spawnSync } from 'node:child_process';
+// A copy of the repository, what npm would publish of it, a registry that serves it, and package managers that install it: as users have it.
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { installed } from './binaries.mjs';
 import { manifestOf, publicPackages } from './entry-points.mjs';
 
 /** @typedef {Record<string, string>} Tarballs the paths by the names of the packages */
@@ -90,3 +92,114 @@ export async function openRegistry(tarballs) {
     },
   };
 }
+
+/**
+ * What `git clone` gives, with the changes not committed yet: every file that git does not ignore, so nothing that was built.
+ * @param {string} folder
+ */
+export function copyInto(folder) {
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  });
+  for (const file of listed.split('\0').filter((name) => name !== '' && existsSync(name)))
+    cpSync(file, join(folder, file));
+}
+
+/**
+ * The same after `npm ci`: with the dependencies of this folder.
+ * @param {string} folder
+ */
+export function cloneInto(folder) {
+  copyInto(folder);
+  mkdirSync(join(folder, 'node_modules'));
+  for (const name of readdirSync('node_modules').filter((entry) => entry !== '@ambit'))
+    link(join('node_modules', name), folder);
+  // The packages import each other, and have to find those of the clone.
+  cpSync('node_modules/@ambit', join(folder, 'node_modules/@ambit'), { recursive: true, verbatimSymlinks: true });
+  for (const name of readdirSync('packages').map((entry) => join('packages', entry, 'node_modules')))
+    if (existsSync(name)) link(name, folder);
+}
+
+/** @param {string} name @param {string} folder */
+function link(name, folder) {
+  symlinkSync(resolve(name), join(folder, name));
+}
+
+/**
+ * `install` resolves with what the package manager printed, and rejects with it where that fails. No script of a dependency runs: what one
+ * compiles or downloads says nothing about our packages.
+ * @typedef {{ install(app: string, tarballs: Tarballs): Promise<string>, node(app: string, program: string): string, compiles: boolean }} Manager
+ */
+
+/** Of npm and pnpm. */
+const OPTIONS = ['--prefer-offline', '--ignore-scripts'];
+
+/** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => string} */
+const run = (command, args, cwd, env = process.env) =>
+  execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+
+/** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => Promise<string>} */
+async function said(command, args, cwd, env = process.env) {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(command, args, { cwd, env, maxBuffer: 2 ** 26 });
+    return stdout + stderr;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = /** @type {{ stdout?: string, stderr?: string }} */ (error);
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/**
+ * Writes the tarballs into the manifest: as dependencies, and as what the packages get that they need of each other.
+ * @param {string} app
+ * @param {Tarballs} tarballs
+ * @param {(files: Record<string, string>) => object} replacements
+ */
+function dependOn(app, tarballs, replacements) {
+  const manifestFile = join(app, 'package.json');
+  const manifest = JSON.parse(readFileSync(manifestFile, 'utf8'));
+  const files = Object.fromEntries(Object.entries(tarballs).map(([name, path]) => [name, `file:${path}`]));
+  const dependencies = { ...manifest.dependencies, ...files };
+  writeFileSync(manifestFile, JSON.stringify({ ...manifest, dependencies, ...replacements(files) }));
+}
+
+const pnpm = () => installed('pnpm', '10', '.bin/pnpm');
+const yarn = () => installed('@yarnpkg/cli-dist', '4', '@yarnpkg/cli-dist/bin/yarn.js');
+const yarnEnv = () => ({
+  ...process.env,
+  YARN_ENABLE_TELEMETRY: '0',
+  YARN_NPM_REGISTRY_SERVER: run('npm', ['config', 'get', 'registry'], '.').trim().replace(/\/$/, ''),
+  YARN_UNSAFE_HTTP_WHITELIST: '*',
+});
+
+/** How each package manager installs tarballs that depend on each other, and runs a program of the project. @type {Record<string, Manager>} */
+export const MANAGERS = {
+  npm: {
+    install: (app, tarballs) =>
+      said('npm', ['install', ...OPTIONS, '--no-audit', '--no-fund', ...Object.values(tarballs)], app),
+    node: (app, program) => run(process.execPath, [program], app),
+    compiles: true,
+  },
+  pnpm: {
+    async install(app, tarballs) {
+      dependOn(app, tarballs, (overrides) => ({ pnpm: { overrides } }));
+      return said(pnpm(), ['install', ...OPTIONS, '--ignore-workspace', '--no-frozen-lockfile'], app);
+    },
+    node: (app, program) => run(process.execPath, [program], app),
+    compiles: true,
+  },
+  // Plug'n'Play: there is no node_modules, and a package finds only what its manifest names.
+  yarn: {
+    async install(app, tarballs) {
+      dependOn(app, tarballs, (resolutions) => ({ resolutions }));
+      // The projects of a check share what Yarn downloads, and nothing stays after it.
+      writeFileSync(join(app, '.yarnrc.yml'), 'nodeLinker: pnp\nenableScripts: false\nglobalFolder: ../.yarn\n');
+      writeFileSync(join(app, 'yarn.lock'), '');
+      return said(process.execPath, [yarn(), 'install', '--no-immutable'], app, yarnEnv());
+    },
+    node: (app, program) => run(process.execPath, [yarn(), 'node', program], app, yarnEnv()),
+    // TypeScript 7 does not read its files.
+    compiles: false,
+  },
+};

@@ -3,7 +3,7 @@
 /**
  * @typedef {object} Library
  * @property {readonly string[]} packages of ours that name it as a peer, and what they need to run
- * @property {string} [program] in `programs/`, which is run. Default: the name of the library
+ * @property {string} [program] in `programs.mjs`, which is run. Default: the name of the library
  * @property {readonly string[]} [beside] other packages that the program needs, with their versions; `$` is the version of the line
  */
 

@@ -1,6 +1,6 @@
 // Projects of users, each in a folder of its own with the packed packages: settings of TypeScript that import every entry point, and test runners.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from '../binaries.mjs';
@@ -159,7 +159,7 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
       prepare() {
         install(folder, { dependencies: { vitest: version, ...database } });
         supply(folder);
-        const test = source('orders.test.ts').replace('@jest/globals', 'vitest');
+        const test = FILES['orders.test.ts']?.replace('@jest/globals', 'vitest') ?? '';
         return project(folder, name, 'module', { 'vitest.config.js': 'export default {};\n', 'orders.test.ts': test });
       },
     };
@@ -244,8 +244,30 @@ export function differencesFromPage() {
   ];
 }
 
-/** @param {string} file */
-const source = (file) => readFileSync(join(import.meta.dirname, 'projects', file), 'utf8');
+/** What every project has. @type {Record<string, string>} */
+const FILES = {
+  'main.ts': `import { entryPoints } from './entry-points.js';
+import { storedProducts } from './orders.js';
+
+async function main(): Promise<void> {
+  for (const [name, exported] of Object.entries(entryPoints))
+    if (Object.keys(exported).length === 0) throw new Error(\`\${name} exports nothing\`);
+  const stored = (await storedProducts()).join();
+  if (stored !== 'pen') throw new Error(\`stored: \${stored}\`);
+  console.log('ok');
+}
+
+void main();
+`,
+  'orders.test.ts': `import { expect, test } from '@jest/globals';
+import { storedProducts } from './orders';
+
+test('a transaction that fails leaves no row', async () => {
+  expect(await storedProducts()).toEqual(['pen']);
+});
+`,
+  'orders.ts': readFileSync(join(import.meta.dirname, 'orders.ts'), 'utf8'),
+};
 
 /**
  * Writes a project beside the packages that it uses.
@@ -257,8 +279,8 @@ const source = (file) => readFileSync(join(import.meta.dirname, 'projects', file
 function project(beside, name, type, files) {
   const folder = join(beside, name.replaceAll(/[ ,]+/g, '-'));
   rmSync(folder, { recursive: true, force: true });
-  cpSync(join(import.meta.dirname, 'projects'), folder, { recursive: true });
-  for (const [file, text] of Object.entries({ 'package.json': JSON.stringify({ type }), ...files }))
+  mkdirSync(folder, { recursive: true });
+  for (const [file, text] of Object.entries({ ...FILES, 'package.json': JSON.stringify({ type }), ...files }))
     writeFileSync(join(folder, file), text);
   return folder;
 }

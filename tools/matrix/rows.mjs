@@ -92,3 +92,81 @@ export const ROWS = [
   { name: 'workerd', commands: [onNode('22', 'workerd.mjs')] },
   { name: 'Chromium, strict CSP', commands: [onNode('20', 'browser.mjs')] },
 ];
+
+/** The small files of the probes, by their paths. @type {Record<string, string>} */
+export const FILES = {
+  'babel.json': JSON.stringify({
+    presets: ['@babel/preset-typescript'],
+    plugins: [['@babel/plugin-proposal-decorators', { version: '2023-11' }]],
+  }),
+  'decorated-main.ts': `import { decorated } from './decorated.ts';
+
+console.log(await decorated());
+`,
+  'jest-commonjs/container.test.ts': `import { Container, Registration, singleton } from '@ambit/container';
+import { verify } from '@ambit/container/tools';
+
+class Pool {
+  isOpen = true;
+  dispose() {
+    this.isOpen = false;
+  }
+}
+
+test('the container works', async () => {
+  const app = new Container().addRegistration(Registration.fromClass(Pool).pipe(singleton()).to('IPool'));
+  verify(app);
+  const pool = app.resolve<Pool>('IPool');
+  await app.dispose();
+  expect(pool.isOpen).toBe(false);
+});
+`,
+  'jest-commonjs/jest.config.json': JSON.stringify({
+    testMatch: ['**/*.test.ts'],
+    transform: {
+      '\\.[jt]s$': [
+        'babel-jest',
+        { presets: ['@babel/preset-typescript'], plugins: ['@babel/plugin-transform-modules-commonjs'] },
+      ],
+    },
+    transformIgnorePatterns: ['/node_modules/(?!@ambit/)'],
+  }),
+  'jest-commonjs/package.json': JSON.stringify({ type: 'commonjs' }),
+  'jest-esm/container.test.js': `import { probe } from '../probe.js';
+
+test('the container works', async () => {
+  expect(await probe()).toBe('ok');
+});
+`,
+  'jest-esm/jest.config.json': JSON.stringify({ testMatch: ['**/*.test.js'], transform: {} }),
+  'legacy/main.ts': `import { legacy } from './legacy.js';
+
+void legacy().then(console.log);
+`,
+  'legacy/tsconfig.json': JSON.stringify({
+    compilerOptions: {
+      target: 'ES2022',
+      module: 'NodeNext',
+      strict: true,
+      skipLibCheck: true,
+      experimentalDecorators: true,
+      allowJs: true,
+      noEmit: true,
+    },
+    include: ['.'],
+  }),
+  'legacy/vitest.config.js': `export default { test: { include: ['vitest.test.ts'] } };
+`,
+  'legacy/vitest.test.ts': `import { expect, test } from 'vitest';
+import { legacy } from './legacy.js';
+
+test('the container works', async () => {
+  expect(await legacy()).toBe('ok');
+});
+`,
+  'main.js': `import { probe } from './probe.js';
+
+console.log(await probe());
+`,
+  'package.json': JSON.stringify({ type: 'module' }),
+};

@@ -69,17 +69,25 @@ export const TransactionSettings = {
   },
 };
 
-/** @internal Every option of a transaction, checked. */
+/** Every option of a transaction, checked. */
 export interface CheckedOptions {
-  /** What BEGIN is called with. */
+  /** The options that BEGIN is called with. */
   readonly beginOptions: BeginOptions;
+  /** The keys of the pool and of the connection. */
   readonly database: Required<DatabaseKeys>;
+  /** `undefined` where the pool decides. */
   readonly acquireTimeoutMs: number | undefined;
+  /** The time until a transaction is rolled back. */
   readonly timeoutMs: number;
+  /** The time that COMMIT and ROLLBACK have. */
   readonly endTimeoutMs: number;
+  /** The time that a cancelled statement has to stop. */
   readonly cancelAfterMs: number;
+  /** The source of timers. */
   readonly clock: Clock;
+  /** Cancels the transaction. */
   readonly signal: AbortSignal | undefined;
+  /** Receives errors that nobody else can receive. */
   readonly onError: (error: TransactionError) => void;
 }
 

@@ -1,8 +1,8 @@
 // The API reference: a page for each entry point.
 import { relative } from 'node:path';
 
-/** @typedef {import('./model.mjs').Symbol} Symbol */
-/** @typedef {import('./model.mjs').EntryPoint} EntryPoint */
+/** @typedef {import('../tools/api.mjs').Symbol} Symbol */
+/** @typedef {import('../tools/api.mjs').EntryPoint} EntryPoint */
 
 const HEADINGS = /** @type {const} */ ([
   ['function', 'Functions'],

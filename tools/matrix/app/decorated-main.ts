@@ -1,3 +1,0 @@
-import { decorated } from './decorated.ts';
-
-console.log(await decorated());

@@ -1,3 +1,0 @@
-import { legacy } from './legacy.js';
-
-void legacy().then(console.log);

@@ -1,3 +1,0 @@
-import { probe } from './probe.js';
-
-console.log(await probe());
