@@ -1,6 +1,7 @@
 // Everything CI runs, one named step after another:
 //   npm run check                      all steps, but for those that seldom find anything and take long
 //   npm run check -- --all             these, too: chaos, failover, random seeds, the matrix, further versions of Node
+//   npm run check -- quick [commit]     what changed since main, in half a minute: quick.mjs
 //   npm run check -- lint layering     these steps only, after a build where they read what was built
 //   npm run check -- --except tests    all but these; --verbose shows the output of steps that pass, too
 import { exec } from 'node:child_process';
@@ -39,8 +40,7 @@ const STEPS = {
   consumer: 'node tools/try.mjs npm',
   compilers: 'node tools/matrix.mjs --often',
   'package-managers': 'node tools/try.mjs pnpm yarn',
-  beside: 'node tools/beside.mjs',
-  'beside-all': 'node tools/beside.mjs --all',
+  beside: 'node tools/beside.mjs --all',
   'quick-start': 'node tools/try.mjs quick-starts',
   tutorial: 'node tools/on-node.mjs 20.19.0 tools/try.mjs tutorial',
   create: 'tools/ensure.sh postgres && node tools/create.mjs',
@@ -90,7 +90,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model lab-all tenants ' +
-  'plans all-pages matrix package-managers beside-all create-all nest-versions node-22 node-24 all-26'
+  'plans all-pages documented sandboxes beside matrix package-managers create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */
@@ -105,10 +105,14 @@ const PAIRS = [
     'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api',
   ],
-  ['stays beside runtimes', 'integrations prisma'],
-  ['site documented', 'lab'],
+  ['stays runtimes sqlite node-26', 'integrations prisma'],
+  ['site', 'lab'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 
+if (process.argv[2] === 'quick') {
+  await import('./quick.mjs');
+  process.exit();
+}
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: { all: { type: 'boolean' }, except: { type: 'boolean' }, verbose: { type: 'boolean' } },

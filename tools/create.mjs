@@ -1,5 +1,5 @@
 // Creates a project with the packed `create-ambit` for each combination that it offers, and does with it what its README.md says:
-//   node tools/create.mjs                       half of them, with each pair of a host, a database and a query builder
+//   node tools/create.mjs                       four of them, in which each host, database and query builder is
 //   node tools/create.mjs --all                 all of them
 //   node tools/create.mjs hono-postgres-knex    these only
 import { execFile, spawn } from 'node:child_process';
@@ -16,18 +16,14 @@ import { programBinary } from './binaries.mjs';
 import { fencesIn } from './documents.mjs';
 import { openRegistry, packInto } from './packed.mjs';
 
-/** These are created and installed as users do; each host, database and query builder is in one of them. */
+/** These are created and installed as users do. */
 const ALONE = ['express-sqlite-none', 'fastify-postgres-drizzle', 'hono-postgres-kysely', 'fastify-sqlite-knex'];
 const AT_ONCE = 2;
 
 const combinations = new Map(
-  HOSTS.flatMap((host, h) =>
-    DATABASES.flatMap((database, d) =>
-      QUERY_BUILDERS.map((queryBuilder, q) => {
-        // Two of the three decide the third: so each two are in one of them.
-        const isAmongPairs = (h + d + q) % 2 === 0;
-        return [`${host}-${database}-${queryBuilder}`, { host, database, queryBuilder, isAmongPairs }];
-      }),
+  HOSTS.flatMap((host) =>
+    DATABASES.flatMap((database) =>
+      QUERY_BUILDERS.map((queryBuilder) => [`${host}-${database}-${queryBuilder}`, { host, database, queryBuilder }]),
     ),
   ),
 );
@@ -37,10 +33,7 @@ const { values, positionals: asked } = parseArgs({
 });
 const unknown = asked.filter((name) => !combinations.has(name));
 if (unknown.length > 0) throw new Error(`${unknown.join(', ')}: there are ${[...combinations.keys()].join(', ')}`);
-const names =
-  asked.length > 0
-    ? asked
-    : [...combinations].flatMap(([name, { isAmongPairs }]) => (values.all || isAmongPairs ? [name] : []));
+const names = asked.length > 0 ? asked : values.all ? [...combinations.keys()] : ALONE;
 
 const root = resolve(import.meta.dirname, '..');
 const scratch = mkdtempSync(join(tmpdir(), 'ambit-create-'));
@@ -69,7 +62,8 @@ async function createAll() {
   for (const folder of [alone, together]) mkdirSync(folder);
   // The manifest of create-ambit lists all that a project may have.
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'packages/create-ambit/package.json'), 'utf8'));
-  const dependencies = { ...devDependencies, 'create-ambit': 'latest' };
+  const areAllAlone = names.every((name) => ALONE.includes(name));
+  const dependencies = { ...(areAllAlone ? {} : devDependencies), 'create-ambit': 'latest' };
   writeFileSync(join(together, 'package.json'), JSON.stringify({ private: true, dependencies }));
   await run(together, 'npm', ['install']);
   for (const name of names) {

@@ -1,5 +1,5 @@
 // Proves on one library that a transaction which commits stores its row, and that one which rolls back does not: node programs.mjs kysely
-// A project has only the library of its line, so each program imports what it needs itself.
+// A project has only the library of its line, so each program imports its packages when it runs.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Container, Registration, singleton } from '@ambit/container';
