@@ -21,8 +21,7 @@ export type { ConnectionKey, DatabaseKeys, PoolKey, TransactionOptions } from '.
 export { isRetryable, isTemporary, sqlStateOf } from './core/sql-state.js';
 export { splitStatements } from './sql/split-statements.js';
 export type { AfterCommitOptions } from './transaction/callbacks.js';
-export type { TransactionOutcome, TransactionState } from './transaction/completion.js';
 export type { Propagation } from './transaction/run-in-transaction.js';
 export { type Attempt, runInTransaction, type RunOptions, type Work } from './transaction/run-in-transaction.js';
 export { afterCommit, transactionOf } from './transaction/transaction-of.js';
-export type { Transaction } from './transaction/transaction.js';
+export type { Transaction, TransactionOutcome, TransactionState } from './transaction/transaction.js';

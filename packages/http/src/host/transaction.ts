@@ -86,6 +86,7 @@ export class RequestTransaction {
   readonly active: ActiveRequest | undefined;
   readonly #requestScope: IContainer;
   readonly #start: TransactionStart;
+  #current: Transaction | undefined = undefined;
   #isAbandoned = false;
 
   /**
@@ -103,9 +104,11 @@ export class RequestTransaction {
     // A scope that the application opened by other means than ours does not know when the client leaves.
     const own = this.active || !signal ? settings : settings.with({ signal: signal() });
     this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
-    if (!this.active) return;
-    this.active.transaction = this;
-    this.begun.catch(() => this.#forget());
+    if (this.active) this.active.transaction = this;
+    this.begun.then(
+      (transaction) => (this.#current = transaction),
+      () => this.#forget(),
+    );
   }
 
   /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
@@ -115,7 +118,7 @@ export class RequestTransaction {
 
   /** Undefined until BEGIN has succeeded. */
   get current(): Transaction | undefined {
-    return this.#start.transaction;
+    return this.#current;
   }
 
   /** The transaction scope, once BEGIN has succeeded. */

@@ -99,8 +99,8 @@ export class StatementQueue {
 
   /** Refuses every statement that has not started. */
   clear(refusal: () => Error): void {
-    this.#refuseNew = refusal;
-    this.#refuseAll = refusal;
+    this.#refuseNew ??= refusal;
+    this.#refuseAll ??= refusal;
   }
 
   /** Stops waiting for the statement in progress: its caller receives `error` and leaves, although the statement may still run. */

@@ -7,25 +7,11 @@ import type {
   DatabasePool,
   ExecuteOptions,
   ExecuteResult,
+  IPooledConnection,
   PoolSize,
   Row,
 } from '../core/contract.js';
-import {
-  alreadyOpen,
-  isTransactionError,
-  lostBefore,
-  lostBeforeCommit,
-  nothingToCommit,
-  notInTransaction,
-  poolClosed,
-  released,
-  rolledBack,
-  savepointAlone,
-  TransactionError,
-  type TransactionErrorCode,
-  warnOfLeftOpen,
-  withCallersStack,
-} from '../core/errors.js';
+import { isTransactionError, released, TransactionError, warnOfLeftOpen, withCallersStack } from '../core/errors.js';
 import {
   announceStatement,
   connectionAcquired,
@@ -34,195 +20,100 @@ import {
   statementOutside,
   statementSent,
 } from '../core/events.js';
-import { checkExecuteOptions, checkIsolation, checkTime } from '../core/options.js';
-import { type Linked, LinkedList, StatementQueue } from '../core/queues.js';
-import { isPlain, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
-import type { AloneStatement, Driver, Language, Wire } from './driver.js';
+import { checkTime } from '../core/options.js';
+import { type Linked, LinkedList } from '../core/queues.js';
+import { refuseTransactionControl } from '../sql/control-statements.js';
+import type { AloneStatement, Driver, Wire } from './driver.js';
 import type { PoolSettings } from './options.js';
+import { PoolSession, TextCheck } from './session.js';
 import { type Leave, unlessCancelled, WaitQueue } from './waiting.js';
 
-const MOST_TEXTS = 500;
-
-interface Where {
-  readonly inTransaction: boolean;
-  readonly readOnly: boolean;
-  /** The text is likely to be sent again. */
-  readonly isKept: boolean;
-}
-
-/** Checks the text of each statement. A text in which nothing was found is not checked again, on any connection of the pool. */
-export class TextCheck {
-  readonly language: Language;
-  readonly #harmless = new Set<string>();
-
-  constructor(language: Language) {
-    this.language = language;
-  }
-
-  isHarmless(sql: string): boolean {
-    return this.#harmless.has(sql);
-  }
-
-  /** Throws what must not be sent. Returns whether the statement leaves something in its session. */
-  leavesSessionState(sql: string, where: Where): boolean {
-    refuseTransactionControl(sql);
-    if (!where.inTransaction && isSavepoint(sql)) throw savepointAlone();
-    this.language.check?.(sql, where);
-    if (this.language.leavesSessionState(sql)) return true;
-    if (where.isKept && isPlain(sql) && this.#harmless.size < MOST_TEXTS) this.#harmless.add(sql);
-    return false;
-  }
-}
-
-/** The values as the drivers of the database take them: the same array where none has to be changed. */
-function valuesOf(params: readonly unknown[], { value: convert }: Language): readonly unknown[] {
-  if (!convert) return params;
-  let values: unknown[] | undefined;
-  for (let index = 0; index < params.length; index += 1) {
-    const value = convert(params[index], index + 1);
-    if (value !== params[index]) (values ??= [...params])[index] = value;
-  }
-  return values ?? params;
-}
-
 type Result = ExecuteResult<never>;
-
-/** After these the connection is not used again: its server takes no writes, or a COMMIT may still be in progress. */
-const LAST: ReadonlySet<TransactionErrorCode> = new Set(['AMBIT_TX_READ_ONLY', 'AMBIT_TX_OUTCOME_UNKNOWN'] as const);
 
 const whole = (result: Result): Result => result;
 const rowsOf = ({ rows }: Result): never[] => rows;
 
-/** The connection of every pool: one statement at a time, none after the release, coded errors. */
+const REPLACEABLE = ['beginTransaction', 'commit', 'rollback', 'query', 'execute', 'cancel', 'release'] as const;
+
+/** The connection of every pool: one statement at a time, each in the turn of its session. */
 export class PooledConnection implements DatabaseConnection, Linked<PooledConnection> {
   /** Its neighbours in the list of connections that are checked out. */
   earlier: PooledConnection | undefined = undefined;
   later: PooledConnection | undefined = undefined;
   readonly synchronous: boolean;
-  readonly #wire: Wire;
-  readonly #texts: TextCheck;
-  readonly #onRelease: (possiblyBroken: boolean) => void;
-  /** The caller asked for a connection to read with. */
-  readonly #isForReading: boolean;
-  /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
-  readonly #queue = new StatementQueue();
-  /** A transaction was begun here, and neither committed nor rolled back here; the database may have done so. */
-  #inTransaction = false;
-  /** The error of the statement with which the database has rolled the transaction back. */
-  #undoneBy: TransactionError | undefined = undefined;
-  /** The error of a statement that was rejected because the connection was lost; the driver may notice it later. */
-  #lost: TransactionError | undefined = undefined;
-  #readOnly: boolean;
-  #released = false;
-  /** The pool was closed, and stopped waiting for the release. */
-  #takenAway = false;
-  /** It is then closed at its release. */
-  #possiblyBroken = false;
+  readonly #session: PoolSession;
 
-  constructor(wire: Wire, texts: TextCheck, isForReading: boolean, onRelease: (possiblyBroken: boolean) => void) {
-    this.#wire = wire;
-    this.synchronous = wire.synchronous ?? false;
-    this.#texts = texts;
-    this.#isForReading = this.#readOnly = isForReading;
-    this.#onRelease = onRelease;
+  constructor(session: PoolSession) {
+    this.#session = session;
+    this.synchronous = session.synchronous;
+  }
+
+  /**
+   * What a transaction takes over, to enter the queue by itself. Undefined for every other connection: a proxy, or one whose methods
+   * somebody has replaced, has to see each call.
+   */
+  static sessionOf(connection: IPooledConnection): PoolSession | undefined {
+    if (!(#session in connection)) return undefined;
+    for (const name of REPLACEABLE) if (connection[name] !== PooledConnection.prototype[name]) return undefined;
+    return connection.#session;
   }
 
   get isolationSql(): string | undefined {
-    return this.#texts.language.isolationSql;
+    return this.#session.isolationSql;
   }
 
-  async beginTransaction(options: BeginOptions = {}): Promise<void> {
-    if (options.isolation !== undefined) checkIsolation(options.isolation);
-    if (this.#isOpen && !this.#released && !this.#takenAway) throw alreadyOpen();
-    this.#inTransaction = true;
-    this.#undoneBy = undefined;
-    try {
-      for (const sql of this.#texts.language.begin(options)) await this.#send(whole, sql);
-    } catch (error) {
-      this.#inTransaction = false;
-      // An earlier part of BEGIN may have changed the session.
-      this.#possiblyBroken = true;
-      throw error;
-    }
-    this.#readOnly = options.readOnly ?? this.#isForReading;
+  beginTransaction(options: BeginOptions = {}): Promise<void> {
+    return this.#inTurn(() => this.#session.begin(options));
   }
 
   async commit(): Promise<void> {
     // Nothing is sent. The SQLSTATE says so; without one the outcome would count as unknown.
-    if (this.#released) throw released({ sqlState: '08003' });
-    if (this.#takenAway) throw poolClosed();
-    if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
-    if (!this.#isOpen) throw nothingToCommit(this.#undoneBy);
-    try {
-      const { command } = await this.#send(whole, 'COMMIT');
-      this.#inTransaction = false;
-      if (command !== 'COMMIT') throw rolledBack();
-    } catch (error) {
-      // A driver may report the error before the server is ready for the next statement; the response to this one says it is.
-      if (this.#inTransaction && !this.#possiblyBroken)
-        await this.rollback().catch(() => (this.#possiblyBroken = true));
-      throw error;
-    }
+    if (this.#session.isReleased) throw released({ sqlState: '08003' });
+    return this.#inTurn(() => this.#session.commit());
   }
 
-  /** Where a statement was rejected because the connection is lost, or the pool took it away, the database has rolled back. */
-  async rollback(): Promise<void> {
-    const isRolledBack = this.#lost !== undefined || this.#takenAway;
-    if (!isRolledBack || this.#released) await this.#send(whole, 'ROLLBACK');
-    this.#inTransaction = false;
+  rollback(): Promise<void> {
+    return this.#inTurn(() => this.#session.rollback());
   }
 
-  query<R extends object = Row>(sql: string, params: readonly unknown[] = []): Promise<R[]> {
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
     return this.#ask(rowsOf, sql, params);
   }
 
-  async execute<R extends object = Row>(
+  execute<R extends object = Row>(
     sql: string,
-    params: readonly unknown[] = [],
+    params?: readonly unknown[],
     options: ExecuteOptions = {},
   ): Promise<ExecuteResult<R>> {
-    checkExecuteOptions(options);
     return this.#ask(whole, sql, params, options);
   }
 
   /** The one statement of a caller of the pool. Without options only its rows are wanted. */
-  alone(announced: object | undefined, { sql, params = [], options }: AloneStatement): Promise<unknown> {
-    if (options) checkExecuteOptions(options);
+  alone(announced: object | undefined, { sql, params, options }: AloneStatement): Promise<unknown> {
     return this.#ask<unknown>(options ? whole : rowsOf, sql, params, options, announced);
   }
 
   cancel(): void {
-    if (this.#released || this.#takenAway) return;
-    this.#possiblyBroken = true;
-    this.#wire.cancel?.();
+    this.#session.cancel();
   }
 
-  release(destroy: boolean | Error = false): void {
-    if (this.#released) throw new TransactionError('AMBIT_TX_FINISHED', 'release() was called twice');
-    this.#released = true;
-    this.#queue.clear(released);
-    if (!this.#takenAway) this.#returnToPool(destroy !== false);
+  release(destroy?: boolean | Error): void {
+    this.#session.release(destroy);
   }
 
-  /** For a pool that is closed: from now on only a rollback and the release are accepted, and do nothing. */
+  /** For a pool that is closed. */
   takeAway(): void {
-    this.#takenAway = true;
-    this.#queue.clear(poolClosed);
-    this.#returnToPool(true);
-  }
-
-  #returnToPool(destroy: boolean): void {
-    this.#onRelease(destroy || this.#possiblyBroken || this.#queue.busy || this.#inTransaction);
+    this.#session.takeAway();
   }
 
   #ask<T>(
     read: (result: Result) => T,
     sql: string,
-    params: readonly unknown[],
+    params?: readonly unknown[],
     options?: ExecuteOptions,
     announced?: object,
   ): Promise<T> {
-    if (!statementOutside.hasSubscribers || this.#inTransaction) return this.#send(read, sql, params, options);
+    if (!statementOutside.hasSubscribers || this.#session.inTransaction) return this.#send(read, sql, params, options);
     return publishedOutside(sql, () => this.#send(read, sql, params, options), announced);
   }
 
@@ -232,55 +123,29 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     params?: readonly unknown[],
     options?: ExecuteOptions,
   ): Promise<T> {
-    const turn = this.#queue.enter();
+    const session = this.#session;
+    const turn = session.queue.enter();
     if (turn) await turn;
     try {
-      if (this.#isLost) throw lostBefore(this.#lostBecause);
-      // It would be stored at once, and a rollback would not undo it.
-      if (params && this.#inTransaction && this.#wire.outsideTransaction) throw notInTransaction(this.#undoneBy);
-      if (params && !this.#texts.isHarmless(sql)) this.#check(sql, options);
-      const values = params && valuesOf(params, this.#texts.language);
-      const sent = this.#wire.send(sql, values, options);
+      session.refuse(sql);
+      const sent = session.send(sql, params, options);
       return read(sent instanceof Promise ? await sent : sent);
     } catch (error) {
-      const failure = this.#failure(error);
-      if (params && this.#inTransaction && this.#wire.outsideTransaction) this.#undoneBy ??= failure;
-      throw withCallersStack(failure);
+      throw withCallersStack(session.failureOf(error));
     } finally {
-      this.#queue.leave();
+      session.queue.leave();
     }
   }
 
-  get #isOpen(): boolean {
-    return this.#inTransaction && !this.#isLost && !this.#wire.outsideTransaction;
-  }
-
-  get #isLost(): boolean {
-    return this.#lost !== undefined || this.#wire.isLost;
-  }
-
-  get #lostBecause(): unknown {
-    return this.#lost ? this.#lost.cause : this.#wire.lostBecause;
-  }
-
-  #check(sql: string, options: ExecuteOptions | undefined): void {
-    const where = {
-      inTransaction: this.#inTransaction,
-      readOnly: this.#readOnly,
-      isKept: options?.prepare !== false,
-    };
-    if (this.#texts.leavesSessionState(sql, where)) this.#possiblyBroken = true;
-  }
-
-  #failure(error: unknown): TransactionError {
-    const where = { isLost: this.#isLost, readOnly: this.#readOnly };
-    const isOurs = isTransactionError(error);
-    const failure = isOurs ? error : this.#texts.language.translate(error, where);
-    if (failure.code === 'AMBIT_TX_CONNECTION_LOST') this.#lost ??= failure;
-    // Without an SQLSTATE it is the driver's: nobody knows what it has sent.
-    const isOfTheDriver = !isOurs && failure.sqlState === undefined;
-    if (this.#isLost || isOfTheDriver || LAST.has(failure.code)) this.#possiblyBroken = true;
-    return failure;
+  async #inTurn(step: () => Promise<void>): Promise<void> {
+    const { queue } = this.#session;
+    const turn = queue.enter();
+    if (turn) await turn;
+    try {
+      await step();
+    } finally {
+      queue.leave();
+    }
   }
 }
 
@@ -347,7 +212,8 @@ export class Pool implements DatabasePool {
       this.#inUse.remove(connection);
       returnToDriver(wire, possiblyBroken, leave);
     };
-    const connection: PooledConnection = new PooledConnection(wire, this.#texts, readOnly, onRelease);
+    const session = new PoolSession(wire, this.#texts, readOnly, onRelease);
+    const connection = new PooledConnection(session);
     this.#inUse.add(connection);
     return connection;
   }
@@ -390,7 +256,7 @@ export class Pool implements DatabasePool {
       if (this.#driver.alone && !this.#closing) {
         const run = (): ReturnType<Required<Driver>['alone']> => {
           if (!this.#texts.isHarmless(sql) && this.#leavesSessionState(sql, options)) return undefined;
-          const values = valuesOf(params, this.#texts.language);
+          const values = this.#texts.valuesOf(params);
           return this.#driver.alone?.({ sql, params: values, options }, this.#queue.taken === 0);
         };
         const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run(), announced) : run();
@@ -408,6 +274,7 @@ export class Pool implements DatabasePool {
 
   /** Such a statement needs a connection, which is closed afterwards. */
   #leavesSessionState(sql: string, options: ExecuteOptions | undefined): boolean {
+    refuseTransactionControl(sql);
     const isKept = options?.prepare !== false;
     return this.#texts.leavesSessionState(sql, { inTransaction: false, readOnly: false, isKept });
   }

@@ -3,10 +3,9 @@ import { type Clock, startTimer } from '../core/clock.js';
 import { TransactionError, withCallersStack } from '../core/errors.js';
 import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../core/options.js';
 import { codeOf, isRetryable } from '../core/sql-state.js';
-import type { TransactionState } from './completion.js';
 import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
 import { refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
-import { onAbort, type Transaction } from './transaction.js';
+import { onAbort, type Transaction, type TransactionState } from './transaction.js';
 
 /**
  * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join

@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
 import { type Clock, startTimer, systemClock } from '../core/clock.js';
 import type { AfterBegin, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
-import { aborted, asCoded, TransactionError, warn, withCallersStack } from '../core/errors.js';
+import { aborted, asCoded, report, TransactionError, warn, withCallersStack } from '../core/errors.js';
 import { since, transactionAcquired, transactionRefused } from '../core/events.js';
 import {
   checkBoolean,
@@ -17,8 +17,7 @@ import {
   type TransactionOptions,
 } from '../core/options.js';
 import { AcquireRequest } from '../pool/waiting.js';
-import { returnToPool } from './completion.js';
-import { Transaction } from './transaction.js';
+import { callSafely, Transaction } from './transaction.js';
 import { transactionAround } from './transaction-of.js';
 
 const NO_BEGIN_OPTIONS: BeginOptions = {};
@@ -253,7 +252,7 @@ export class TransactionStart {
     this.#reject(error);
   }
 
-  /** A transient would be a pool for each transaction, which nobody closes. */
+  /** Refuses a pool registered without singleton(): every transaction would open a pool, which nobody closes. */
   #resolvePool(): IDatabasePool {
     const key = this.#settings.database.pool;
     const pool = this.#parent.resolve<IDatabasePool>(key);
@@ -266,7 +265,7 @@ export class TransactionStart {
   }
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    if (this.#isSettled) return returnToPool(connection, undefined, this.#settings);
+    if (this.#isSettled) return this.#release(connection);
     this.#stopWaiting();
     let scope: IContainer;
     try {
@@ -276,7 +275,7 @@ export class TransactionStart {
       }
     } catch (error) {
       // The parent was disposed while we waited for the connection, which nobody has used.
-      returnToPool(connection, undefined, this.#settings);
+      this.#release(connection);
       return this.#reject(error);
     }
     const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
@@ -287,7 +286,15 @@ export class TransactionStart {
       this.#transaction = transaction;
       this.#resolve(transaction);
     };
-    transaction.begin(onBegun, this.#reject, afterBegin);
+    transaction.begin(afterBegin).then(onBegun, this.#reject);
+  }
+
+  #release(connection: IPooledConnection): void {
+    const fail = (cause: unknown): void => {
+      const what = 'release() of the connection failed';
+      report(this.#settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', what, { cause }));
+    };
+    callSafely(() => connection.release(), fail);
   }
 }
 

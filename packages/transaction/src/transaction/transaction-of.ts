@@ -3,10 +3,9 @@ import { systemClock } from '../core/clock.js';
 import { TransactionError, warn } from '../core/errors.js';
 import { checkFunction, type DatabaseKeys, MAIN_DATABASE } from '../core/options.js';
 import { type AfterCommitOptions, callAndReport } from './callbacks.js';
-import type { TransactionState } from './completion.js';
 import { isOutsideOf, withinRun } from './savepoint.js';
 import { disposeAfter } from './scope-disposal.js';
-import type { Transaction } from './transaction.js';
+import type { Transaction, TransactionState } from './transaction.js';
 
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');

@@ -1,24 +1,106 @@
 import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../core/clock.js';
-import type { AfterBegin, IConnection, IPooledConnection } from '../core/contract.js';
-import { aborted, asCoded, report, TransactionError } from '../core/errors.js';
-import { publishFinished, since, transactionBegun, transactionFinished, transactionFinishing } from '../core/events.js';
-import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
-import { StatementQueue } from '../core/queues.js';
-import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
+import type {
+  AfterBegin,
+  ExecuteOptions,
+  ExecuteResult,
+  IConnection,
+  IPooledConnection,
+  Row,
+} from '../core/contract.js';
 import {
-  Completion,
-  LostSignal,
-  Milestone,
-  returnToPool,
-  type TransactionOutcome,
-  type TransactionState,
-} from './completion.js';
+  aborted,
+  asCoded,
+  because,
+  isTransactionError,
+  report,
+  TransactionError,
+  withCallersStack,
+} from '../core/errors.js';
+import {
+  announceStatement,
+  publishFinished,
+  since,
+  statementSent,
+  transactionBegun,
+  transactionFinished,
+  transactionFinishing,
+  transactionStatement,
+} from '../core/events.js';
+import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
+import type { StatementQueue } from '../core/queues.js';
+import { saysNothingStored } from '../core/sql-state.js';
+import { PooledConnection } from '../pool/pool.js';
+import { ForeignSession, type Session } from '../pool/session.js';
+import { isRollbackTo } from '../sql/control-statements.js';
+import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
 import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
 import { beforeDispose, disposeAfter } from './scope-disposal.js';
-import { ScopedConnection } from './scoped-connection.js';
 import type { TransactionSettings } from './start.js';
 import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
+
+/** What became of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
+export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
+/** `acquired` until BEGIN has succeeded, then `open`, then the outcome. */
+export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
+
+type PhaseName =
+  | 'acquired'
+  | 'beginning'
+  | 'open'
+  | 'preparing'
+  | 'closing'
+  | 'committing'
+  | 'cancelled'
+  | 'cancelling'
+  | 'rollingBack'
+  | 'committed'
+  | 'rolledBack'
+  | 'unknown';
+
+interface Phase {
+  readonly state: TransactionState;
+  /** Which callbacks can still be called. */
+  readonly accepts: ReadonlySet<CallbackKind>;
+  /** How a use of the transaction is refused: `The transaction is being committed`. */
+  readonly refusal: string;
+  /** The next phase when a rollback is asked for; undefined where that changes nothing any more. */
+  readonly rollback: PhaseName | undefined;
+}
+
+const ALL: ReadonlySet<CallbackKind> = new Set<CallbackKind>([
+  'beforeCommit',
+  'beforeResponse',
+  'afterCommit',
+  'afterRollback',
+  'afterEnd',
+]);
+const AFTERWARDS: ReadonlySet<CallbackKind> = new Set([...ALL].filter((kind) => kind !== 'beforeCommit'));
+const AT_ONCE: ReadonlySet<CallbackKind> = new Set<CallbackKind>(['afterCommit', 'beforeResponse']);
+const NONE: ReadonlySet<CallbackKind> = new Set();
+
+const PHASES = {
+  acquired: { state: 'acquired', accepts: ALL, refusal: 'is acquired', rollback: 'cancelled' },
+  // BEGIN was sent.
+  beginning: { state: 'acquired', accepts: ALL, refusal: 'is acquired', rollback: 'cancelling' },
+  open: { state: 'open', accepts: ALL, refusal: 'is open', rollback: 'rollingBack' },
+  // A commit was asked for, and `beforeCommit` callbacks run.
+  preparing: { state: 'open', accepts: ALL, refusal: 'is open', rollback: 'rollingBack' },
+  // A commit was asked for, and the statements before it run.
+  closing: { state: 'open', accepts: AFTERWARDS, refusal: 'is being committed', rollback: 'rollingBack' },
+  // COMMIT was sent: only the response of the database counts.
+  committing: { state: 'open', accepts: AFTERWARDS, refusal: 'is being committed', rollback: undefined },
+  // A rollback was asked for before BEGIN was sent, so there is nothing to roll back.
+  cancelled: { state: 'acquired', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
+  // A rollback was asked for before BEGIN has succeeded.
+  cancelling: { state: 'acquired', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
+  rollingBack: { state: 'open', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
+  committed: { state: 'committed', accepts: AT_ONCE, refusal: 'is committed', rollback: undefined },
+  rolledBack: { state: 'rolled back', accepts: NONE, refusal: 'was rolled back', rollback: undefined },
+  unknown: { state: 'unknown', accepts: NONE, refusal: 'is unknown', rollback: undefined },
+} satisfies Record<PhaseName, Phase>;
+
+const oneTurn = Promise.resolve();
 
 /**
  * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
@@ -55,6 +137,8 @@ import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
 export class Transaction {
   /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
+  /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
+  readonly connection: IConnection;
   /** @internal The scope that it began in. */
   readonly parent: IContainer;
   /** @internal What it was begun with. */
@@ -65,9 +149,24 @@ export class Transaction {
   begunBefore: Transaction | undefined = undefined;
   /** @internal Runs that are started in the scope around it are refused while it is open. */
   readonly guardsParent: boolean;
-  readonly #pooled: IPooledConnection;
-  readonly #connection: ScopedConnection;
-  readonly #completion: Completion;
+  /** @internal Made for the first callback: a transaction without any pays nothing. */
+  callbacks: Callbacks | undefined = undefined;
+  /** The connection, with the queue of its statements, which the transaction has taken over. */
+  readonly #session: Session;
+  readonly #queue: StatementQueue;
+  #phase: Phase = PHASES.acquired;
+  /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
+  #failedStatement: PastFailure | undefined = undefined;
+  /** A failure that no `ROLLBACK TO` undoes. */
+  #rollbackOnly: PastFailure | undefined = undefined;
+  /** The reason that `rollback()` was called with. */
+  #reason: unknown = undefined;
+  /** The error of a `beforeCommit` callback. */
+  #thrown: Failure | undefined = undefined;
+  /** Why it did not commit. */
+  #error: TransactionError | undefined = undefined;
+  /** Why the connection may be broken and must not be used again. */
+  #broken: Error | undefined = undefined;
   readonly #lost = new LostSignal();
   readonly #outcomeKnown = new Milestone();
   readonly #completed = new Milestone();
@@ -89,32 +188,23 @@ export class Transaction {
     settings: TransactionSettings,
     guardsParent: boolean,
   ) {
-    const queue = new StatementQueue();
     this.scope = scope;
     this.parent = parent;
     this.settings = settings;
     this.guardsParent = guardsParent;
-    this.#pooled = connection;
-    this.#connection = new ScopedConnection(this, connection, queue);
-    this.#completion = new Completion(connection, queue, settings, this.#connection, (progress) => {
-      if (progress === 'sending') this.#publishFinishing();
-      else this.#complete();
-    });
+    this.#session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
+    this.#queue = this.#session.queue;
+    this.connection = new ScopedConnection(this);
   }
 
   /** How far it is: `acquired` until BEGIN has succeeded, then `open`, then its outcome. */
   get state(): TransactionState {
-    return this.#completion.state;
-  }
-
-  /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
-  get connection(): IConnection {
-    return this.#connection;
+    return this.#phase.state;
   }
 
   /** Why it did not commit, once that is certain. */
   get error(): TransactionError | undefined {
-    return this.#completion.error;
+    return this.#error;
   }
 
   /**
@@ -137,8 +227,158 @@ export class Transaction {
 
   /** @internal Gives the level that the database has chosen, where the pool can say it. */
   get isolationSql(): string | undefined {
-    return this.#pooled.isolationSql;
+    return this.#session.isolationSql;
   }
+
+  // BEGIN
+
+  /** @internal Registers the connection, and sends BEGIN. When it rejects, all of that is undone. */
+  async begin(afterBegin: AfterBegin | undefined): Promise<void> {
+    const start = transactionBegun.hasSubscribers ? performance.now() : 0;
+    try {
+      this.#open();
+      if (!this.#isRequested) {
+        void this.#queue.enter();
+        this.#phase = PHASES.beginning;
+        try {
+          await this.#unlessAbandoned(this.#session.begin(this.settings.beginOptions));
+          if (this.#phase === PHASES.beginning) this.#phase = PHASES.open;
+        } finally {
+          this.#queue.leave();
+        }
+      }
+      if (afterBegin && !this.#isRequested) await this.#prepare(afterBegin);
+    } catch (error) {
+      this.#decideRollback(asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
+    }
+    if (this.#isRequested) {
+      await this.#completed.reached();
+      throw this.#error ?? this.#refusal();
+    }
+    if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
+  }
+
+  /** Everything that may roll it back is connected before BEGIN is sent. */
+  #open(): void {
+    const { scope, settings } = this;
+    const { signal, clock, timeoutMs } = settings;
+    (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
+    addBegun(this);
+    this.#watchScope();
+    scope.register<string>(settings.database.connection, () => this.connection);
+    this.#stopTimer = startTimer(clock, () => this.#timeOut(), timeoutMs);
+    if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
+  }
+
+  /** Rolls back when somebody else disposes the scope, who then waits for that. */
+  #watchScope(): void {
+    const onDispose = (reason?: unknown): Promise<void> | undefined => {
+      if (this.#isScopeDisposed) return undefined;
+      this.#isScopeDisposed = true;
+      return this.#rollBackWithScope(reason);
+    };
+    if (this.scope.defer) return void this.scope.defer(onDispose);
+    beforeDispose(this.scope, onDispose);
+    // A foreign scope may dispose its children before ROLLBACK, and past our hook.
+    this.#forgetParent = beforeDispose(this.parent, (reason) => this.#rollBackWithScope(reason));
+  }
+
+  /** A function of the pool that waits for something else than the connection does not notice a rollback, which ends the wait. */
+  async #prepare(afterBegin: AfterBegin): Promise<void> {
+    try {
+      await Promise.race([this.#completed.reached(), afterBegin(this.connection, this.scope)]);
+    } catch (error) {
+      throw asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'afterBegin() of the pool failed');
+    }
+  }
+
+  #timeOut(): void {
+    const what = `The transaction was open for ${Math.round(this.settings.timeoutMs)} ms`;
+    this.#startRollback(new TransactionError('AMBIT_TX_TIMEOUT', what));
+  }
+
+  #rollBackWithScope(cause: unknown): Promise<void> {
+    const options = cause === undefined ? undefined : { cause };
+    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed', options));
+    return this.callbacks ? rolledBack.then(() => this.#calling) : rolledBack;
+  }
+
+  // Statements
+
+  /** @internal Runs a statement of `connection`. With options it is `execute()`, without them `query()`. */
+  async run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
+    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
+    if (this.nestedRuns.length > 0) refuseOutsider(this.nestedRuns);
+    const turn = this.#takeTurn(sql, announced);
+    if (turn) await turn;
+    const session = this.#session;
+    try {
+      session.refuse(sql, options);
+      const undoesFailure = this.#failedStatement !== undefined && isRollbackTo(sql);
+      const failure = undoesFailure ? this.#rollbackOnly : (this.#failedStatement ?? this.#rollbackOnly);
+      if (failure) throw failedBefore(failure, 'The statement was not run');
+      const start = transactionStatement.hasSubscribers ? performance.now() : 0;
+      try {
+        const sent = session.send(sql, params, options);
+        const isPending = sent instanceof Promise;
+        const result = isPending ? await (session.synchronous ? sent : this.#unlessAbandoned(sent)) : sent;
+        if (undoesFailure) this.#failedStatement = undefined;
+        this.callbacks?.follow(sql);
+        if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: since(start) });
+        return options ? result : session.rowsOf(result);
+      } catch (cause) {
+        const error = session.failureOf(cause);
+        this.#failedStatement ??= { error };
+        if (transactionStatement.hasSubscribers)
+          this.#publish({ ...announced, sql, milliseconds: since(start), error });
+        // After an abort the database only says that the statement was cancelled.
+        throw withCallersStack(isAborted(this.#error) ? abortedUse('A statement was cancelled', error) : error);
+      }
+    } finally {
+      this.#queue.leave();
+    }
+  }
+
+  /** What comes after the transaction has completed is refused here, and published: its code awaits too little. */
+  #takeTurn(sql: string, announced: object | undefined): Promise<void> | undefined {
+    try {
+      return this.#queue.enter();
+    } catch (error) {
+      if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: 0, error });
+      throw error;
+    }
+  }
+
+  #unlessAbandoned<T>(result: PromiseLike<T>): Promise<T> {
+    return new Promise((resolve, reject) => this.#queue.unlessAbandoned(result, resolve, reject));
+  }
+
+  #publish(statement: object): void {
+    transactionStatement.publish({ scope: this.scope, ...statement });
+  }
+
+  /** Why COMMIT must not be sent. */
+  get #failure(): PastFailure | undefined {
+    const failure = this.#failedStatement ?? this.#rollbackOnly;
+    if (failure || this.nestedRuns.length === 0) return failure;
+    return { error: new TransactionError('AMBIT_TX_NESTED', 'commit() was called while a nested run was in progress') };
+  }
+
+  /** Every use after a commit or a rollback was asked for is refused with this error. */
+  readonly #refusal = (): TransactionError => {
+    const { state, refusal } = this.#phase;
+    if (this.callbacks?.isRunning) {
+      const what = `The transaction is ${state}, and its callbacks are being called. To write in it, use beforeCommit(); to write afterwards, begin another transaction, with the scope around this one and { before: 'response' }, or with a scope of its own`;
+      return new TransactionError('AMBIT_TX_FINISHED', what);
+    }
+    const error = this.#error;
+    if (isAborted(error)) return abortedUse(`The transaction ${refusal}`, error.cause);
+    const reason = this.#reason ?? error;
+    const options = reason === undefined ? {} : { cause: reason };
+    return new TransactionError('AMBIT_TX_FINISHED', `The transaction ${refusal}${because(reason)}`, options);
+  };
+
+  // Nested runs
 
   /**
    * A nested run in a savepoint, for adapters of ORMs: what `runInTransaction()` in the scope of the transaction is.
@@ -165,46 +405,25 @@ export class Transaction {
 
   /** @internal A run that cannot fail alone. Retries and time limits are those of the whole. */
   async runJoined<T>(work: () => Promise<T>, options: TransactionOptions): Promise<T> {
-    if (this.#completion.isRequested) throw this.#completion.refusal();
+    if (this.#isRequested) throw this.#refusal();
     const { isolation, readOnly, signal } = options;
     const comparing = refuseOtherOptions(this, { isolation, readOnly, signal });
     if (comparing) await comparing;
     try {
       return await work();
     } catch (error) {
-      this.#connection.fail(error);
+      // It counts as a failed statement: a savepoint may undo it.
+      this.#failedStatement ??= { error, isOfRun: true };
       throw error;
     }
   }
 
   /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
   markRollbackOnly(error: unknown): void {
-    this.#connection.markRollbackOnly(error);
+    this.#rollbackOnly ??= { error };
   }
 
-  /** @internal Registers the connection, sends BEGIN. When it fails, all of that is undone before `onFailed` is called. */
-  begin(onBegun: () => void, onFailed: (error: TransactionError) => void, afterBegin?: AfterBegin): void {
-    const completion = this.#completion;
-    const start = transactionBegun.hasSubscribers ? performance.now() : 0;
-    const settle = (failure?: Failure): void => {
-      if (failure) completion.rollback(asCoded(failure.error, 'AMBIT_TX_BEGIN_FAILED', 'BEGIN failed'));
-      if (completion.isRequested)
-        return void this.#completed.reached().then(() => onFailed(completion.error ?? completion.refusal()));
-      if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
-      onBegun();
-    };
-    try {
-      this.#open();
-    } catch (error) {
-      return settle({ error });
-    }
-    if (completion.isRequested) return settle();
-    const prepare = (failure?: Failure): void => {
-      if (failure || completion.isRequested || !afterBegin) settle(failure);
-      else this.#prepare(afterBegin, settle);
-    };
-    completion.begin(this.settings.beginOptions, afterBegin ? prepare : settle);
-  }
+  // COMMIT and ROLLBACK
 
   /**
    * Commits. Resolves when committed and wholly completed. Rejects with the reason in every other case, at every call.
@@ -216,9 +435,9 @@ export class Transaction {
    * @throws `TransactionError` `AMBIT_TX_FINISHED`, `AMBIT_TX_TIMEOUT` or `AMBIT_TX_ABORTED`: it was rolled back for this reason
    */
   async commit(): Promise<void> {
-    this.#completion.commit();
+    this.#startCommit();
     await this.#completed.reached();
-    this.#completion.throwUnlessCommitted();
+    this.#throwUnlessCommitted();
   }
 
   /**
@@ -233,9 +452,9 @@ export class Transaction {
 
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
   async commitFromConnection(): Promise<void> {
-    this.#completion.commit();
+    this.#startCommit();
     await this.#outcomeKnown.reached();
-    this.#completion.throwUnlessCommitted();
+    this.#throwUnlessCommitted();
   }
 
   /** @internal It waits for the database only, as `commitFromConnection()` does. */
@@ -243,6 +462,213 @@ export class Transaction {
     this.#startRollback(undefined);
     await this.#outcomeKnown.reached();
   }
+
+  /** A rollback was asked for, or a commit, and nothing is left to do before that. */
+  get #isRequested(): boolean {
+    return this.#phase.accepts !== ALL;
+  }
+
+  #startCommit(): void {
+    if (this.#isRequested || this.#phase === PHASES.preparing) return;
+    if (!this.callbacks?.prepares) return this.#close();
+    this.#phase = PHASES.preparing;
+    void this.#callBeforeCommit(this.callbacks);
+  }
+
+  async #callBeforeCommit(callbacks: Callbacks): Promise<void> {
+    await this.#nextTurn();
+    try {
+      if (!this.#failure) await callbacks.prepare(() => this.#isRequested);
+    } catch (error) {
+      if (!this.#isRequested) this.#thrown = { error };
+      return this.#decideRollback(error);
+    }
+    if (!this.#isRequested) this.#close();
+  }
+
+  #close(): void {
+    this.#phase = PHASES.closing;
+    this.#queue.close(this.#refusal);
+    this.#complete();
+  }
+
+  #startRollback(reason: unknown): void {
+    this.#decideRollback(reason);
+    if (this.#error) this.#lost.notify(this.#error);
+  }
+
+  /** Before COMMIT is sent the outcome is then a rollback; after that only the response to COMMIT counts. */
+  #decideRollback(reason: unknown): void {
+    const { rollback } = this.#phase;
+    if (!rollback) return;
+    const wasRequested = this.#isRequested;
+    this.#phase = PHASES[rollback];
+    this.#reason = reason;
+    this.#error = isTransactionError(reason) ? reason : this.#refusal();
+    this.#queue.clear(this.#refusal);
+    if (this.#queue.busy) this.#cancelSoon();
+    if (!wasRequested) this.#complete();
+  }
+
+  /** A rollback does not wait long for the statement in progress: it cancels the statement, and at last abandons it. */
+  #cancelSoon(): void {
+    const { clock, cancelAfterMs, endTimeoutMs } = this.settings;
+    const cancel = (): void => {
+      // The request may reach the database late and cancel the next user's statement, so there must be no next user.
+      this.#broken ??= new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement was cancelled by the rollback');
+      callSafely(
+        () => this.#session.cancel(),
+        (cause) => this.#report('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', cause),
+      );
+    };
+    const abandon = (): void => {
+      const error = new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement continued after it was cancelled');
+      this.#broken = error;
+      this.#queue.abandon(error);
+    };
+    const stopCancel = startTimer(clock, cancel, cancelAfterMs);
+    const stopAbandon = startTimer(clock, abandon, cancelAfterMs + endTimeoutMs);
+    void this.#queue.idle().then(() => {
+      stopCancel();
+      stopAbandon();
+    });
+  }
+
+  /** Called once, at the first commit or rollback that was asked for. */
+  #complete(): void {
+    void this.#nextTurn().then(() => {
+      const failure = this.#phase === PHASES.closing ? this.#failure : undefined;
+      if (failure) {
+        this.#phase = PHASES.rollingBack;
+        this.#error = failedBefore(failure, 'The transaction was rolled back');
+      }
+      if (this.#phase === PHASES.closing) {
+        this.#phase = PHASES.committing;
+        this.#send('COMMIT', (failed) => this.#settleCommit(failed));
+      } else if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) {
+        // Behind a statement that was abandoned ROLLBACK would only queue up.
+        this.#settleRollback();
+      } else {
+        this.#send('ROLLBACK', (failed) => this.#settleRollback(failed));
+      }
+    });
+  }
+
+  /** Always a turn later, so that a commit and a rollback of the same moment are a rollback. */
+  #nextTurn(): Promise<void> {
+    return this.#queue.busy ? this.#queue.idle() : oneTurn;
+  }
+
+  /** Calls `onSettled` once: with the response of the database, or when the time limit has passed. */
+  #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
+    const session = this.#session;
+    const { clock, endTimeoutMs } = this.settings;
+    if (transactionFinishing.hasSubscribers) transactionFinishing.publish({ scope: this.scope });
+    if (transactionFinished.hasSubscribers) this.#sentAt = performance.now();
+    const late = (): TransactionError => {
+      const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
+      return new TransactionError('AMBIT_TX_CONNECTION_LOST', detail);
+    };
+    try {
+      const response = what === 'COMMIT' ? session.commit() : session.rollback();
+      settleWithin(clock, session.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
+    } catch (error) {
+      onSettled({ error });
+    }
+  }
+
+  /** Nothing is stored where the database itself says so, otherwise nobody knows. */
+  #settleCommit(failed: Failure | undefined): void {
+    const cause = failed?.error;
+    if (!failed) {
+      this.#phase = PHASES.committed;
+    } else if (saysNothingStored(cause)) {
+      this.#phase = PHASES.rolledBack;
+      this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
+    } else {
+      this.#phase = PHASES.unknown;
+      this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and got no response', { cause });
+      this.#broken = this.#error;
+    }
+    this.#finish();
+  }
+
+  #settleRollback(failed?: Failure): void {
+    if (failed) {
+      const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
+      this.#broken = error;
+      // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
+      if (!takesNothing(this.#failure?.error)) report(this.settings, error);
+    }
+    this.#phase = PHASES.rolledBack;
+    this.#finish();
+  }
+
+  /** The outcome is decided: disposes the scope, returns the connection, calls the callbacks. */
+  #finish(): void {
+    if (transactionFinished.hasSubscribers) publishFinished(this, this.#sentAt);
+    this.#stopTimer?.();
+    this.#stopListening?.();
+    this.#outcomeKnown.reach();
+    if (this.#error) this.#lost.notify(this.#error);
+    if (this.#isScopeDisposed) this.#returnConnection();
+    else this.#disposeScope();
+  }
+
+  #disposeScope(): void {
+    this.#isScopeDisposed = true;
+    const { clock, endTimeoutMs } = this.settings;
+    const settle = (failure?: Failure): void => {
+      if (failure) this.#report('AMBIT_TX_SCOPE_FAILED', 'dispose() of the transaction scope failed', failure.error);
+      this.#returnConnection();
+    };
+    try {
+      const disposing = this.scope.dispose(this.#rollbackReason);
+      if (disposing) settleWithin(clock, endTimeoutMs, disposing, () => new Error('it took too long'), settle);
+      else settle();
+    } catch (error) {
+      settle({ error });
+    }
+  }
+
+  #returnConnection(): void {
+    callSafely(
+      () => this.#session.release(this.#broken),
+      (cause) => this.#report('AMBIT_TX_SCOPE_FAILED', 'release() of the connection failed', cause),
+    );
+    this.#forgetParent?.();
+    if (this.callbacks) this.#call(this.callbacks, () => this.#reachCompletion());
+    else this.#reachCompletion();
+  }
+
+  #reachCompletion(): void {
+    removeBegun(this);
+    this.#completed.reach();
+  }
+
+  /** Why it was rolled back, as the work threw it, for callbacks and disposers; undefined where it was committed. */
+  get #rollbackReason(): unknown {
+    return this.#phase === PHASES.committed ? undefined : (this.#reason ?? this.#rejection);
+  }
+
+  /** The error of a `beforeCommit` callback is passed on as it is, like that of a run's work. */
+  get #rejection(): unknown {
+    return this.#thrown ? this.#thrown.error : (this.#error ?? this.#refusal());
+  }
+
+  /** For the function that `commit()` is awaited in, whose stack the error receives where no other code gave the reason. */
+  #throwUnlessCommitted(): void {
+    if (this.#phase === PHASES.committed) return;
+    const rejection = this.#rejection;
+    const isMadeHere = this.#reason === undefined || this.#error?.code === 'AMBIT_TX_TIMEOUT';
+    throw isMadeHere ? withCallersStack(rejection) : rejection;
+  }
+
+  #report(code: 'AMBIT_TX_ROLLBACK_FAILED' | 'AMBIT_TX_SCOPE_FAILED', what: string, cause: unknown): void {
+    report(this.settings, new TransactionError(code, what, { cause }));
+  }
+
+  // Callbacks
 
   /**
    * Calls `fn` as the last part of the work: it may send statements, and register further callbacks.
@@ -358,135 +784,147 @@ export class Transaction {
     this.#register(kind, fn, true);
   }
 
-  /** @internal */
-  get callbacks(): Callbacks | undefined {
-    return this.#completion.callbacks;
-  }
-
   #register(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
-    const completion = this.#completion;
     checkFunction('The callback', fn, { required: true });
     if (this.nestedRuns.length > 0 && !ofWhole) refuseOutsider(this.nestedRuns, 'A callback was registered');
-    if (!completion.accepts(kind)) throw completion.refusal();
-    const isLate = completion.state === 'committed';
-    const callbacks = isLate ? new Callbacks() : (completion.callbacks ??= new Callbacks());
+    if (!this.#phase.accepts.has(kind)) throw this.#refusal();
+    const isLate = this.#phase === PHASES.committed;
+    const callbacks = isLate ? new Callbacks() : (this.callbacks ??= new Callbacks());
     callbacks.add(kind, fn, ofWhole);
     if (isLate) this.#call(callbacks, () => undefined);
   }
 
   /** Calls them, now that the transaction is over. `onReleased` is called where its caller may go on. */
   #call(callbacks: Callbacks, onReleased: () => void): void {
-    this.#calling = callbacks.run(this.#completion, this.settings, onReleased);
+    this.#calling = callbacks.run({ state: this.state, reason: this.#rollbackReason }, this.settings, onReleased);
     disposeAfter(this.#calling, this.parent);
-  }
-
-  /** Everything that may roll it back is connected before BEGIN is sent. */
-  #open(): void {
-    const { scope, settings } = this;
-    const { signal, clock, timeoutMs } = settings;
-    (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
-    addBegun(this);
-    this.#watchScope();
-    scope.register<string>(settings.database.connection, () => this.#connection);
-    this.#stopTimer = startTimer(clock, () => this.#timeOut(), timeoutMs);
-    if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
-  }
-
-  /** Rolls back when somebody else disposes the scope, who then waits for that. */
-  #watchScope(): void {
-    const onDispose = (reason?: unknown): Promise<void> | undefined => {
-      if (this.#isScopeDisposed) return undefined;
-      this.#isScopeDisposed = true;
-      return this.#rollBackWithScope(reason);
-    };
-    if (this.scope.defer) return void this.scope.defer(onDispose);
-    beforeDispose(this.scope, onDispose);
-    // A foreign scope may dispose its children before ROLLBACK, and past our hook.
-    this.#forgetParent = beforeDispose(this.parent, (reason) => this.#rollBackWithScope(reason));
-  }
-
-  /**
-   * Calls the function of the pool that is part of BEGIN, and `settle` once: when that has settled, or when the transaction has
-   * completed before that, since a function that waits for something else than the connection does not notice a rollback.
-   */
-  #prepare(afterBegin: AfterBegin, settle: (failure?: Failure) => void): void {
-    let isSettled = false;
-    const settleOnce = (failure?: Failure): void => {
-      if (isSettled) return;
-      isSettled = true;
-      settle(failure);
-    };
-    void this.#completed.reached().then(() => settleOnce());
-    (async () => afterBegin(this.#connection, this.scope))().then(
-      () => settleOnce(),
-      (error: unknown) =>
-        settleOnce({ error: asCoded(error, 'AMBIT_TX_BEGIN_FAILED', 'afterBegin() of the pool failed') }),
-    );
-  }
-
-  #timeOut(): void {
-    const what = `The transaction was open for ${Math.round(this.settings.timeoutMs)} ms`;
-    this.#startRollback(new TransactionError('AMBIT_TX_TIMEOUT', what));
-  }
-
-  #rollBackWithScope(cause: unknown): Promise<void> {
-    const options = cause === undefined ? undefined : { cause };
-    const rolledBack = this.rollback(new Error('The scope of the transaction was disposed', options));
-    return this.callbacks ? rolledBack.then(() => this.#calling) : rolledBack;
-  }
-
-  #startRollback(reason: unknown): void {
-    this.#completion.rollback(reason);
-    if (this.error) this.#lost.notify(this.error);
-  }
-
-  #publishFinishing(): void {
-    if (transactionFinishing.hasSubscribers) transactionFinishing.publish({ scope: this.scope });
-    if (transactionFinished.hasSubscribers) this.#sentAt = performance.now();
-  }
-
-  /** The outcome is decided. */
-  #complete(): void {
-    if (transactionFinished.hasSubscribers) publishFinished(this, this.#sentAt);
-    this.#stopTimer?.();
-    this.#stopListening?.();
-    this.#outcomeKnown.reach();
-    if (this.error) this.#lost.notify(this.error);
-    if (this.#isScopeDisposed) this.#returnConnection();
-    else this.#disposeScope();
-  }
-
-  #disposeScope(): void {
-    this.#isScopeDisposed = true;
-    const { clock, endTimeoutMs } = this.settings;
-    const settle = (failure?: Failure): void => {
-      if (failure) report(this.settings, disposalFailed(failure.error));
-      this.#returnConnection();
-    };
-    try {
-      const disposing = this.scope.dispose(this.#completion.reason);
-      if (disposing) settleWithin(clock, endTimeoutMs, disposing, () => new Error('it took too long'), settle);
-      else settle();
-    } catch (error) {
-      settle({ error });
-    }
-  }
-
-  #returnConnection(): void {
-    returnToPool(this.#pooled, this.#completion.broken, this.settings);
-    this.#forgetParent?.();
-    if (this.callbacks) this.#call(this.callbacks, () => this.#reachCompletion());
-    else this.#reachCompletion();
-  }
-
-  #reachCompletion(): void {
-    removeBegun(this);
-    this.#completed.reach();
   }
 }
 
-function disposalFailed(cause: unknown): TransactionError {
-  return new TransactionError('AMBIT_TX_SCOPE_FAILED', 'dispose() of the transaction scope failed', { cause });
+const DEFAULTS: ExecuteOptions = {};
+
+/**
+ * The `IConnection` of a transaction scope. It works until the transaction completes: after that its queue refuses
+ * every statement. `commit()` and `rollback()` complete the whole transaction, so that nothing can commit it twice.
+ */
+class ScopedConnection implements IConnection {
+  readonly #transaction: Transaction;
+
+  constructor(transaction: Transaction) {
+    this.#transaction = transaction;
+  }
+
+  /** For `transactionOf()`, in any copy of this package. */
+  get [TRANSACTION](): Transaction {
+    return this.#transaction;
+  }
+
+  async beginTransaction(): Promise<void> {
+    throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'beginTransaction() was called on the IConnection of a scope');
+  }
+
+  commit(): Promise<void> {
+    return this.#transaction.commitFromConnection();
+  }
+
+  rollback(): Promise<void> {
+    return this.#transaction.rollbackFromConnection();
+  }
+
+  query<R extends object = Row>(sql: string, params?: readonly unknown[]): Promise<R[]> {
+    return this.#transaction.run(sql, params) as Promise<R[]>;
+  }
+
+  execute<R extends object = Row>(
+    sql: string,
+    params?: readonly unknown[],
+    options: ExecuteOptions = DEFAULTS,
+  ): Promise<ExecuteResult<R>> {
+    return this.#transaction.run(sql, params, options) as Promise<ExecuteResult<R>>;
+  }
+}
+
+/** Why a transaction can only roll back. */
+interface PastFailure extends Failure {
+  /** A run that had joined the transaction failed, and no statement of it. */
+  readonly isOfRun?: boolean;
+}
+
+/** The consequence of a statement, or a run, that failed before. */
+function failedBefore({ error: cause, isOfRun }: PastFailure, consequence: string): TransactionError {
+  const reason = isOfRun ? 'a run that had joined the transaction failed' : 'an earlier statement failed';
+  return new TransactionError('AMBIT_TX_FAILED', `${consequence}, because ${reason}`, { cause });
+}
+
+function isAborted(error: TransactionError | undefined): error is TransactionError {
+  return error?.code === 'AMBIT_TX_ABORTED';
+}
+
+function abortedUse(what: string, cause: unknown): TransactionError {
+  return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
+}
+
+/** The connection is lost, or leads to a server that takes nothing: then ROLLBACK fails for the same reason. */
+function takesNothing(error: unknown): boolean {
+  const code = isTransactionError(error) ? error.code : undefined;
+  return code === 'AMBIT_TX_CONNECTION_LOST' || code === 'AMBIT_TX_READ_ONLY';
+}
+
+/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
+export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result !== undefined) Promise.resolve(result).catch(onFailure);
+  } catch (error) {
+    onFailure(error);
+  }
+}
+
+/** Something that happens once. It creates a promise only where somebody waits for it. */
+class Milestone {
+  #isReached = false;
+  #promise: Promise<void> | undefined = undefined;
+  #resolve: (() => void) | undefined = undefined;
+
+  reach(): void {
+    this.#isReached = true;
+    this.#resolve?.();
+  }
+
+  reached(): Promise<void> {
+    this.#promise ??= new Promise((resolve) => {
+      if (this.#isReached) resolve();
+      else this.#resolve = resolve;
+    });
+    return this.#promise;
+  }
+}
+
+/** Notifies the work that its transaction cannot commit any more. It creates an `AbortSignal` only when somebody reads it. */
+class LostSignal {
+  #error: TransactionError | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+  #listener: ((error: TransactionError) => void) | undefined = undefined;
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#error) this.#controller.abort(this.#error);
+    }
+    return this.#controller.signal;
+  }
+
+  /** One listener at a time, for much less than a signal costs. */
+  listen(listener: (error: TransactionError) => void): void {
+    this.#listener = listener;
+    if (this.#error) listener(this.#error);
+  }
+
+  notify(error: TransactionError): void {
+    this.#error = error;
+    this.#controller?.abort(error);
+    this.#listener?.(error);
+  }
 }
 
 /** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */

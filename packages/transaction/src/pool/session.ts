@@ -1,0 +1,320 @@
+import type { BeginOptions, ExecuteOptions, ExecuteResult, IPooledConnection } from '../core/contract.js';
+import {
+  alreadyOpen,
+  isTransactionError,
+  lostBefore,
+  lostBeforeCommit,
+  nothingToCommit,
+  notInTransaction,
+  poolClosed,
+  released,
+  rolledBack,
+  savepointAlone,
+  TransactionError,
+  type TransactionErrorCode,
+  withCallersStack,
+} from '../core/errors.js';
+import { cannotExecute } from '../core/contract.js';
+import { checkExecuteOptions, checkIsolation } from '../core/options.js';
+import { StatementQueue } from '../core/queues.js';
+import { isPlain, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
+import type { Language, Wire } from './driver.js';
+
+type Result = ExecuteResult<never>;
+
+/**
+ * One connection for one user, without the order of its statements: its caller takes the turn in `queue`, then sends. The caller is a
+ * `PooledConnection`, or a transaction, which takes the queue over. So each statement waits once and is checked once.
+ */
+export interface Session {
+  readonly queue: StatementQueue;
+  /** As of the connection. */
+  readonly synchronous: boolean;
+  /** As of the connection. */
+  readonly isolationSql: string | undefined;
+  begin(options: BeginOptions): Promise<void>;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+  /** Throws what must not be sent, whatever was sent before: a transaction does not count it as a failed statement. */
+  refuse(sql: string, options: ExecuteOptions | undefined): void;
+  /** The caller passes what it throws or rejects with to `failureOf()`. */
+  send(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions | undefined): unknown;
+  /** The rows of what `send()` gave without options. */
+  rowsOf(sent: unknown): unknown;
+  /** What the failure of a statement means: an error with a code, where the pool is one of this package. */
+  failureOf(error: unknown): unknown;
+  cancel(): unknown;
+  release(destroy?: boolean | Error): unknown;
+}
+
+const MOST_TEXTS = 500;
+
+interface Where {
+  readonly inTransaction: boolean;
+  readonly readOnly: boolean;
+  /** The text is likely to be sent again. */
+  readonly isKept: boolean;
+}
+
+/** Checks the text of each statement. A text in which nothing was found is not checked again, on any connection of the pool. */
+export class TextCheck {
+  readonly language: Language;
+  readonly #harmless = new Set<string>();
+
+  constructor(language: Language) {
+    this.language = language;
+  }
+
+  isHarmless(sql: string): boolean {
+    return this.#harmless.has(sql);
+  }
+
+  /** Throws where the database would commit by itself, or the like. Returns whether the statement leaves something in its session. */
+  leavesSessionState(sql: string, where: Where): boolean {
+    if (!where.inTransaction && isSavepoint(sql)) throw savepointAlone();
+    this.language.check?.(sql, where);
+    if (this.language.leavesSessionState(sql)) return true;
+    if (where.isKept && isPlain(sql) && this.#harmless.size < MOST_TEXTS) this.#harmless.add(sql);
+    return false;
+  }
+
+  /** The values as the drivers of the database take them: the same array where none has to be changed. */
+  valuesOf(params: readonly unknown[]): readonly unknown[] {
+    const convert = this.language.value;
+    if (!convert) return params;
+    let values: unknown[] | undefined;
+    for (let index = 0; index < params.length; index += 1) {
+      const value = convert(params[index], index + 1);
+      if (value !== params[index]) (values ??= [...params])[index] = value;
+    }
+    return values ?? params;
+  }
+}
+
+/** After these the connection is not used again: its server takes no writes, or a COMMIT may still be in progress. */
+const LAST: ReadonlySet<TransactionErrorCode> = new Set(['AMBIT_TX_READ_ONLY', 'AMBIT_TX_OUTCOME_UNKNOWN'] as const);
+
+const NO_PARAMS: readonly unknown[] = [];
+
+/** The session of every pool of this package: none of its statements runs after the release, and its errors have codes. */
+export class PoolSession implements Session {
+  /** A driver may queue by itself, but a release can refuse only the statements that still wait here. */
+  readonly queue = new StatementQueue();
+  readonly synchronous: boolean;
+  readonly #wire: Wire;
+  readonly #texts: TextCheck;
+  readonly #onRelease: (possiblyBroken: boolean) => void;
+  /** The caller asked for a connection to read with. */
+  readonly #isForReading: boolean;
+  /** A transaction was begun here, and neither committed nor rolled back here; the database may have done so. */
+  #inTransaction = false;
+  /** The error of the statement with which the database has rolled the transaction back. */
+  #undoneBy: TransactionError | undefined = undefined;
+  /** The error of a statement that was rejected because the connection was lost; the driver may notice it later. */
+  #lost: TransactionError | undefined = undefined;
+  #readOnly: boolean;
+  #released = false;
+  /** The pool was closed, and stopped waiting for the release. */
+  #takenAway = false;
+  /** It is then closed at its release. */
+  #possiblyBroken = false;
+
+  constructor(wire: Wire, texts: TextCheck, isForReading: boolean, onRelease: (possiblyBroken: boolean) => void) {
+    this.#wire = wire;
+    this.synchronous = wire.synchronous ?? false;
+    this.#texts = texts;
+    this.#isForReading = this.#readOnly = isForReading;
+    this.#onRelease = onRelease;
+  }
+
+  get isolationSql(): string | undefined {
+    return this.#texts.language.isolationSql;
+  }
+
+  get inTransaction(): boolean {
+    return this.#inTransaction;
+  }
+
+  get isReleased(): boolean {
+    return this.#released;
+  }
+
+  async begin(options: BeginOptions): Promise<void> {
+    if (options.isolation !== undefined) checkIsolation(options.isolation);
+    if (this.#inTransaction && !this.#wire.outsideTransaction && !this.#isLost && !this.#takenAway) throw alreadyOpen();
+    this.#inTransaction = true;
+    this.#undoneBy = undefined;
+    try {
+      for (const sql of this.#texts.language.begin(options)) await this.#control(sql);
+    } catch (error) {
+      this.#inTransaction = false;
+      // An earlier part of BEGIN may have changed the session.
+      this.#possiblyBroken = true;
+      throw error;
+    }
+    this.#readOnly = options.readOnly ?? this.#isForReading;
+  }
+
+  async commit(): Promise<void> {
+    if (this.#takenAway) throw poolClosed();
+    if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
+    if (!this.#inTransaction || this.#wire.outsideTransaction) throw nothingToCommit(this.#undoneBy);
+    try {
+      const { command } = await this.#control('COMMIT');
+      this.#inTransaction = false;
+      if (command !== 'COMMIT') throw rolledBack();
+    } catch (error) {
+      // A driver may report the error before the server is ready for the next statement; the response to this one says it is.
+      if (this.#inTransaction && !this.#possiblyBroken)
+        await this.rollback().catch(() => (this.#possiblyBroken = true));
+      throw error;
+    }
+  }
+
+  /** Where a statement was rejected because the connection is lost, or the pool took it away, the database has rolled back. */
+  async rollback(): Promise<void> {
+    if (this.#lost === undefined && !this.#takenAway) await this.#control('ROLLBACK');
+    this.#inTransaction = false;
+  }
+
+  refuse(sql: string): void {
+    if (!this.#texts.isHarmless(sql)) refuseTransactionControl(sql);
+  }
+
+  send(sql: string, params: readonly unknown[] = NO_PARAMS, options?: ExecuteOptions): Result | Promise<Result> {
+    if (options) checkExecuteOptions(options);
+    if (this.#takenAway) throw poolClosed();
+    if (this.#isLost) throw lostBefore(this.#lostBecause);
+    // It would be stored at once, and a rollback would not undo it.
+    if (this.#inTransaction && this.#wire.outsideTransaction) throw notInTransaction(this.#undoneBy);
+    if (!this.#texts.isHarmless(sql)) this.#check(sql, options);
+    return this.#wire.send(sql, this.#texts.valuesOf(params), options);
+  }
+
+  rowsOf(sent: Result): unknown {
+    return sent.rows;
+  }
+
+  failureOf(error: unknown): TransactionError {
+    const failure = this.#coded(error);
+    if (this.#inTransaction && this.#wire.outsideTransaction) this.#undoneBy ??= failure;
+    return failure;
+  }
+
+  cancel(): void {
+    if (this.#released || this.#takenAway) return;
+    this.#possiblyBroken = true;
+    this.#wire.cancel?.();
+  }
+
+  release(destroy: boolean | Error = false): void {
+    if (this.#released) throw new TransactionError('AMBIT_TX_FINISHED', 'release() was called twice');
+    this.#released = true;
+    this.queue.clear(released);
+    if (!this.#takenAway) this.#returnToPool(destroy !== false);
+  }
+
+  /** For a pool that is closed: from now on only a rollback and the release are accepted, and do nothing. */
+  takeAway(): void {
+    this.#takenAway = true;
+    this.#returnToPool(true);
+  }
+
+  #returnToPool(destroy: boolean): void {
+    this.#onRelease(destroy || this.#possiblyBroken || this.queue.busy || this.#inTransaction);
+  }
+
+  async #control(sql: string): Promise<Result> {
+    try {
+      // What goes before may have settled only after its transaction had stopped waiting for it.
+      if (this.#released) throw released();
+      if (this.#isLost) throw lostBefore(this.#lostBecause);
+      const sent = this.#wire.send(sql);
+      return sent instanceof Promise ? await sent : sent;
+    } catch (error) {
+      throw withCallersStack(this.#coded(error));
+    }
+  }
+
+  get #isLost(): boolean {
+    return this.#lost !== undefined || this.#wire.isLost;
+  }
+
+  get #lostBecause(): unknown {
+    return this.#lost ? this.#lost.cause : this.#wire.lostBecause;
+  }
+
+  #check(sql: string, options: ExecuteOptions | undefined): void {
+    const isKept = options?.prepare !== false;
+    const where = { inTransaction: this.#inTransaction, readOnly: this.#readOnly, isKept };
+    if (this.#texts.leavesSessionState(sql, where)) this.#possiblyBroken = true;
+  }
+
+  #coded(error: unknown): TransactionError {
+    const where = { isLost: this.#isLost, readOnly: this.#readOnly };
+    const isOurs = isTransactionError(error);
+    const failure = isOurs ? error : this.#texts.language.translate(error, where);
+    if (failure.code === 'AMBIT_TX_CONNECTION_LOST') this.#lost ??= failure;
+    // Without an SQLSTATE it is the driver's: nobody knows what it has sent.
+    const isOfTheDriver = !isOurs && failure.sqlState === undefined;
+    if (where.isLost || this.#lost || isOfTheDriver || LAST.has(failure.code)) this.#possiblyBroken = true;
+    return failure;
+  }
+}
+
+/** The session over the connection of another pool, which checks no text, and whose errors stay what they are. */
+export class ForeignSession implements Session {
+  readonly queue = new StatementQueue();
+  readonly #connection: IPooledConnection;
+
+  constructor(connection: IPooledConnection) {
+    this.#connection = connection;
+  }
+
+  get synchronous(): boolean {
+    return this.#connection.synchronous ?? false;
+  }
+
+  get isolationSql(): string | undefined {
+    return this.#connection.isolationSql;
+  }
+
+  begin(options: BeginOptions): Promise<void> {
+    return this.#connection.beginTransaction(options);
+  }
+
+  commit(): Promise<void> {
+    return this.#connection.commit();
+  }
+
+  rollback(): Promise<void> {
+    return this.#connection.rollback();
+  }
+
+  refuse(sql: string, options: ExecuteOptions | undefined): void {
+    refuseTransactionControl(sql);
+    if (options && !this.#connection.execute) throw cannotExecute();
+  }
+
+  send(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions | undefined): Promise<unknown> {
+    const connection = this.#connection;
+    const sent = options ? connection.execute?.(sql, params, options) : connection.query(sql, params);
+    return sent instanceof Promise ? sent : Promise.resolve(sent);
+  }
+
+  rowsOf(sent: unknown): unknown {
+    return sent;
+  }
+
+  failureOf(error: unknown): unknown {
+    return error;
+  }
+
+  cancel(): unknown {
+    return this.#connection.cancel?.();
+  }
+
+  release(destroy?: boolean | Error): unknown {
+    return this.#connection.release(destroy);
+  }
+}
