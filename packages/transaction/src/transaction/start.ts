@@ -69,7 +69,7 @@ export const TransactionSettings = {
 };
 
 /** Every option of a transaction, checked. */
-export interface CheckedOptions {
+interface CheckedOptions {
   /** The options that BEGIN is called with. */
   readonly beginOptions: BeginOptions;
   /** The keys of the pool and of the connection. */
