@@ -47,8 +47,8 @@ async function start(description: AppDescription): Promise<{ port: number; close
   app.use(middleware);
   for (const route of routes) {
     const middlewares = route.transaction ? [readBody, transaction(route.transaction)] : [readBody];
-    for (const method of route.method === 'GET' ? ['GET', 'HEAD'] : ['POST', 'HEAD'])
-      app.on(method as 'GET', route.path, (event) => handled(route, event), { middleware: middlewares });
+    for (const method of [route.method, 'HEAD'] as const)
+      app.on(method, route.path, (event) => handled(route, event), { middleware: middlewares });
   }
   app.all('/**', () => json({ error: 'Not found' }, { status: 404 }));
   const server = serve(app, { port: 0, hostname: '127.0.0.1', silent: true, gracefulShutdown: false });
