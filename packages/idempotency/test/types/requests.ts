@@ -7,7 +7,7 @@ declare const scope: IContainer;
 declare const header: string | string[] | undefined;
 
 const idempotency = createIdempotency(pool, { dialect: 'postgres', lifetimeMs: 1000 });
-// error: is not assignable to type 'IdempotencyDialect'
+// error: is not assignable to type 'DatabaseName'
 createIdempotency(pool, { dialect: 'mysql' });
 
 const request = { key: header, caller: 'ada', endpoint: 'POST /orders', input: { id: 1 } };

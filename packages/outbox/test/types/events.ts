@@ -5,7 +5,7 @@ declare const pool: IDatabasePool;
 declare const connection: IConnection;
 
 const outbox = createOutbox(pool, { dialect: 'postgres' });
-// error: is not assignable to type 'OutboxDialect'
+// error: is not assignable to type 'DatabaseName'
 createOutbox(pool, { dialect: 'mysql' });
 
 export const published: Promise<string> = outbox.publish(connection, { topic: 'order.created', payload: { id: 1 } });
