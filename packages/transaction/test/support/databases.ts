@@ -10,6 +10,9 @@ import { LEFTOVERS_OF_FILES, LEFTOVERS_OF_ONE_CONNECTION } from './sqlite-leftov
 import type { ContractDatabase, PoolOptions, PoolsToTest } from '@ambit/testing/pools';
 import { POSTGRES_LEFTOVERS } from './postgres-leftovers.js';
 
+/** How long a connection may take on a busy machine. */
+const PATIENCE_MS = 60_000;
+
 /** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase extends PoolsToTest {
   /** A pool of at most `max` writers. */
@@ -95,7 +98,7 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
   const pools: DatabasePool[] = [];
   return {
     path,
-    pool: ({ acquireTimeoutMs = 5000, closeTimeoutMs = 100, ...options } = {}) =>
+    pool: ({ acquireTimeoutMs = PATIENCE_MS, closeTimeoutMs = 100, ...options } = {}) =>
       keep(pools, createSqlitePool({ path, acquireTimeoutMs, closeTimeoutMs, ...maxWaitingOf(options) })),
     drop: async () => {
       await closeAll(pools);
@@ -107,7 +110,7 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
 async function openMemory(): Promise<TestDatabase> {
   const pools: DatabasePool[] = [];
   return {
-    pool: ({ acquireTimeoutMs = 5000, closeTimeoutMs = 100, ...options } = {}) =>
+    pool: ({ acquireTimeoutMs = PATIENCE_MS, closeTimeoutMs = 100, ...options } = {}) =>
       keep(pools, createSqlitePool({ path: ':memory:', acquireTimeoutMs, closeTimeoutMs, ...maxWaitingOf(options) })),
     drop: () => closeAll(pools),
   };
@@ -120,10 +123,11 @@ export interface PostgresDatabase extends TestDatabase, Omit<PostgresSchema, 'dr
 export async function openPostgres(): Promise<PostgresDatabase> {
   const schema = await openSchema();
   const pools: DatabasePool[] = [];
+  const limits = { acquireTimeoutMs: PATIENCE_MS, connectTimeoutMs: PATIENCE_MS, closeTimeoutMs: 100 };
   return {
     ...schema,
     pool: (options = {}) =>
-      keep(pools, createPostgresPool({ connectionString: schema.url(), max: 4, closeTimeoutMs: 100, ...options })),
+      keep(pools, createPostgresPool({ ...limits, connectionString: schema.url(), max: 4, ...options })),
     drop: async () => {
       await closeAll(pools);
       await schema.drop();
@@ -135,8 +139,8 @@ async function openMariadb(): Promise<TestDatabase> {
   const database = await openMariadbDatabase();
   const pools: DatabasePool[] = [];
   return {
-    pool: ({ max = 4, closeTimeoutMs = 100, acquireTimeoutMs, ...options } = {}) => {
-      const limits = { ...maxWaitingOf(options), ...(acquireTimeoutMs === undefined ? {} : { acquireTimeoutMs }) };
+    pool: ({ max = 4, closeTimeoutMs = 100, acquireTimeoutMs = PATIENCE_MS, ...options } = {}) => {
+      const limits = { ...maxWaitingOf(options), acquireTimeoutMs };
       // The statements of the contracts are standard SQL: "x" is a name in them, and || concatenates.
       return keep(pools, database.pool({ max, closeTimeoutMs, ...limits, sqlMode: 'ANSI,TRADITIONAL' }));
     },
