@@ -11,6 +11,7 @@ const BIN = '/usr/lib/rabbitmq/bin';
 const QUEUE = 'events';
 const LIMIT_NEVER_REACHED = 1_000_000;
 const NOTHING_MORE_MS = 10_000;
+const READY_MS = 60_000;
 /** The poison has another topic, for which no queue is bound. */
 const BOUND = 'order.*';
 
@@ -59,7 +60,18 @@ export class RabbitMq {
   async start() {
     await this.#mapper.start();
     await this.server.start();
-    await this.#onChannel((channel) => this.#declare(channel));
+    await this.#becomeReady();
+  }
+
+  /** Its port is open before it can do all: on a busy machine it refuses a connection, or a quorum queue, for a while. */
+  async #becomeReady() {
+    for (const start = performance.now(); ; await pause(200)) {
+      try {
+        return await this.#onChannel((channel) => this.#declare(channel));
+      } catch (error) {
+        if (performance.now() - start > READY_MS) throw error;
+      }
+    }
   }
 
   /** @param {import('amqplib').ConfirmChannel} channel */
@@ -116,9 +128,13 @@ export class RabbitMq {
   async #onChannel(work) {
     const connection = await openRabbitMq(this.#url);
     try {
-      return await work(await connection.createConfirmChannel());
+      const channel = await connection.createConfirmChannel();
+      // The call that is refused rejects, too.
+      channel.on('error', () => undefined);
+      return await work(channel);
     } finally {
-      await connection.close();
+      // A server that refuses has closed it.
+      await connection.close().catch(() => undefined);
     }
   }
 
