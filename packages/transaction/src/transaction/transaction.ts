@@ -331,6 +331,8 @@ export class Transaction {
         this.#failedStatement ??= { error };
         if (transactionStatement.hasSubscribers)
           this.#publish({ ...announced, sql, milliseconds: since(start), error });
+        // The functions that pass the promise on wait for it only a turn after the call, and V8 finds no caller before that.
+        await oneTurn;
         // After an abort the database only says that the statement was cancelled.
         throw withCallersStack(isAborted(this.#error) ? abortedUse('A statement was cancelled', error) : error);
       }

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { AROUND_POOLS } from '@ambit/host-contract/around-pools';
 import type { AddPoolTest, RefusedCommit } from '@ambit/testing/pools';
 import { unchecked } from '../../src/check/index.js';
+import { withCallersStack } from '../../src/extension/index.js';
 import { beginTransaction } from '../../src/host/index.js';
 import {
   type DatabasePool,
@@ -26,6 +27,20 @@ const inTransaction = ({ scope }: Pick<Application, 'scope'>, work: Work): Promi
 
 const FAILING = 'SELECT * FROM no_such_table';
 
+/** As an adapter of an ORM does, for the ORM. */
+async function adapter(connection: IConnection): Promise<unknown> {
+  try {
+    return await connection.query(FAILING);
+  } catch (error) {
+    throw withCallersStack(error);
+  }
+}
+
+/** It waits for nothing: it returns the promise of what it calls. */
+async function orm(connection: IConnection): Promise<unknown> {
+  return adapter(connection);
+}
+
 /** In each of them a function named `application` waits for what fails. */
 const FAILURES: Readonly<Record<string, (app: Application) => Promise<unknown>>> = {
   'a failed query()': (app) =>
@@ -40,6 +55,10 @@ const FAILURES: Readonly<Record<string, (app: Application) => Promise<unknown>>>
     inTransaction(app, async function application(connection) {
       void connection.query('SELECT 1');
       await connection.query(FAILING);
+    }),
+  'a failed query() of an ORM': (app) =>
+    inTransaction(app, async function application(connection) {
+      await orm(connection);
     }),
   'a failed query() of a nested run': (app) =>
     inTransaction(app, (_, scope) =>
