@@ -90,7 +90,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation pipelines model lab-all tenants ' +
-  'plans all-pages matrix package-managers create-all nest-versions node-22 node-24 all-26'
+  'plans all-pages sandboxes beside matrix package-managers create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */

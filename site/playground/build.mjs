@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const here = import.meta.dirname;
+const INSPECTOR = join(here, '../../packages/inspector');
 
 /** What all bundles have in common. @satisfies {import('esbuild').BuildOptions} */
 const COMMON = /** @type {const} */ ({
@@ -34,8 +35,20 @@ const asText = {
   },
 };
 
+/** The drawing is the inspector's, and so is its Preact: VitePress brings another one. @type {import('esbuild').Plugin} */
+const ofInspector = {
+  name: 'preact',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^@?preact(\/|$)/ }, ({ path, kind, pluginData }) =>
+      pluginData === ofInspector
+        ? undefined
+        : bundle.resolve(path, { kind, resolveDir: INSPECTOR, pluginData: ofInspector }),
+    );
+  },
+};
+
 /** @param {string} target */
 export async function buildPlayground(target) {
   const entryPoints = [join(here, 'page.ts'), join(here, 'page.css')];
-  await build({ ...COMMON, entryPoints, outdir: join(target, 'playground'), plugins: [asText] });
+  await build({ ...COMMON, entryPoints, outdir: join(target, 'playground'), plugins: [asText, ofInspector] });
 }
