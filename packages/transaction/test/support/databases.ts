@@ -11,7 +11,7 @@ import type { ContractDatabase, PoolOptions, PoolsToTest } from '@ambit/testing/
 import { POSTGRES_LEFTOVERS } from './postgres-leftovers.js';
 
 /** How long a connection may take on a busy machine. */
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** A database of a test's own: empty, and removed by `drop()`. */
 export interface TestDatabase extends PoolsToTest {
@@ -98,7 +98,7 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
   const pools: DatabasePool[] = [];
   return {
     path,
-    pool: ({ acquireTimeoutMs = PATIENCE_MS, closeTimeoutMs = 100, ...options } = {}) =>
+    pool: ({ acquireTimeoutMs = TIMEOUT_MS, closeTimeoutMs = 100, ...options } = {}) =>
       keep(pools, createSqlitePool({ path, acquireTimeoutMs, closeTimeoutMs, ...maxWaitingOf(options) })),
     drop: async () => {
       await closeAll(pools);
@@ -110,7 +110,7 @@ export async function openSqlite(): Promise<TestDatabase & { readonly path: stri
 async function openMemory(): Promise<TestDatabase> {
   const pools: DatabasePool[] = [];
   return {
-    pool: ({ acquireTimeoutMs = PATIENCE_MS, closeTimeoutMs = 100, ...options } = {}) =>
+    pool: ({ acquireTimeoutMs = TIMEOUT_MS, closeTimeoutMs = 100, ...options } = {}) =>
       keep(pools, createSqlitePool({ path: ':memory:', acquireTimeoutMs, closeTimeoutMs, ...maxWaitingOf(options) })),
     drop: () => closeAll(pools),
   };
@@ -123,7 +123,7 @@ export interface PostgresDatabase extends TestDatabase, Omit<PostgresSchema, 'dr
 export async function openPostgres(): Promise<PostgresDatabase> {
   const schema = await openSchema();
   const pools: DatabasePool[] = [];
-  const limits = { acquireTimeoutMs: PATIENCE_MS, connectTimeoutMs: PATIENCE_MS, closeTimeoutMs: 100 };
+  const limits = { acquireTimeoutMs: TIMEOUT_MS, connectTimeoutMs: TIMEOUT_MS, closeTimeoutMs: 100 };
   return {
     ...schema,
     pool: (options = {}) =>
@@ -139,7 +139,7 @@ async function openMariadb(): Promise<TestDatabase> {
   const database = await openMariadbDatabase();
   const pools: DatabasePool[] = [];
   return {
-    pool: ({ max = 4, closeTimeoutMs = 100, acquireTimeoutMs = PATIENCE_MS, ...options } = {}) => {
+    pool: ({ max = 4, closeTimeoutMs = 100, acquireTimeoutMs = TIMEOUT_MS, ...options } = {}) => {
       const limits = { ...maxWaitingOf(options), acquireTimeoutMs };
       // The statements of the contracts are standard SQL: "x" is a name in them, and || concatenates.
       return keep(pools, database.pool({ max, closeTimeoutMs, ...limits, sqlMode: 'ANSI,TRADITIONAL' }));
