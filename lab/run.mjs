@@ -31,7 +31,7 @@ function run(words) {
   return spawnSync(process.execPath, words, { cwd: join(import.meta.dirname, '..'), stdio: 'inherit' }).status;
 }
 
-/** What the lock of this folder has, once: a newer lock than the installation makes another one. */
+/** Installs the lock of this folder, unless the installation is newer. */
 function install() {
   const [lock, installed] = ['package-lock.json', 'node_modules/.package-lock.json'].map((path) =>
     statSync(new URL(path, import.meta.url), { throwIfNoEntry: false }),

@@ -206,7 +206,7 @@ class Reader {
   }
 
   /**
-   * What it extends, where no entry point exports that: its members are documented here, or nowhere.
+   * The bases that no entry point exports: their members are documented here, or nowhere.
    * @param {ts.ClassDeclaration | ts.InterfaceDeclaration} declaration
    * @returns {ts.Declaration[]}
    */

@@ -202,7 +202,7 @@ export class Workshop {
       for (const example of page.examples) writeFileSync(`${this.#pathOf(page, example)}.ts`, example.code);
       this.#writeConfig(this.#folderOf(page), {
         extends: '../../../tsconfig.base.json',
-        // What has no decorators runs without a compiler, so it must have nothing else that needs one.
+        // A program without decorators runs without a compiler, so nothing else in it may need one.
         compilerOptions: { ...OPTIONS, erasableSyntaxOnly: !page.examples.some(hasDecorators) },
         files: page.examples.map((example) => `line-${example.line}.ts`),
       });
@@ -242,7 +242,7 @@ export class Workshop {
   }
 
   /**
-   * What npm has not hoisted, an example finds as the package does.
+   * Lets an example find the dependencies that npm has not hoisted, as the package does.
    * @param {Page} page
    */
   #linkDependencies(page) {

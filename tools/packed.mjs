@@ -27,7 +27,7 @@ export function npm(cwd, ...args) {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  // What failed is there: the compiler, which `npm pack` runs, writes to it.
+  // The compiler, which `npm pack` runs, writes its errors there.
   if (status !== 0) throw new Error(`npm ${args.join(' ')} failed:\n${stdout}`);
   return stdout;
 }
@@ -94,7 +94,7 @@ export async function openRegistry(tarballs) {
 }
 
 /**
- * What `git clone` gives, with the changes not committed yet: every file that git does not ignore, so nothing that was built.
+ * Copies what `git clone` gives, with the changes not committed yet: every file that git does not ignore, so nothing that was built.
  * @param {string} folder
  */
 export function copyInto(folder) {
@@ -132,7 +132,7 @@ function link(name, folder) {
  * @typedef {{ install(app: string, tarballs: Tarballs): Promise<string>, node(app: string, program: string): string, compiles: boolean }} Manager
  */
 
-/** Of npm and pnpm. */
+/** The options of npm and pnpm. */
 const OPTIONS = ['--prefer-offline', '--ignore-scripts'];
 
 /** @type {(command: string, args: readonly string[], cwd: string, env?: NodeJS.ProcessEnv) => string} */

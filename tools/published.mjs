@@ -1,4 +1,4 @@
-// What a release changes in a copy of the repository before it packs: versions, and what a package says of its repository, which does not know
+// The changes of a release to a copy of the repository before it packs: versions, and the fields of a package about its repository, which does not know
 // where it is hosted: `repository`, `homepage`, `bugs`, and a README whose links lead somewhere from the page of the package.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ export function pendingChanges(root) {
 }
 
 /**
- * What `npm run changeset -- version` does, in a copy of the repository.
+ * Sets the versions as `npm run changeset -- version` does, in a copy of the repository.
  * @param {string} clone
  */
 export function setVersions(clone) {

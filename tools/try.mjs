@@ -85,7 +85,7 @@ const TIME = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 /** A command that runs the server, which does not exit. */
 const SERVER = /\bnode (?:(--env-file=\S+) )?dist\/server\.js\n$/;
 
-/** What a shell has anyway; DATABASE_URL and others would configure the service. */
+/** Variables that a shell has anyway; DATABASE_URL and others would configure the service. */
 const OF_A_SHELL = /^(path|home|lang|tmpdir|https?_proxy|no_proxy|node_extra_ca_certs|npm_config_.*)$/i;
 /** Installing with an empty cache takes minutes on a slow line. */
 const START_MS = 15 * 60_000;
@@ -100,11 +100,11 @@ const otherPort = join(scratch, 'other-port.mjs');
 const tutorial = join(scratch, 'tutorial');
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let stepServer;
-/** Whether `server.ts` listens already; the first version of the page only prints something. */
+/** True once `server.ts` listens; the first version of the page only prints something. */
 let listens = false;
-/** Where the next command runs: in the clone, until the page changes to the project. */
+/** The folder of the next command: the clone, until the page changes to the project. */
 let stepFolder = '.';
-/** What the command before printed. */
+/** The output of the command before. */
 let stepOutput = '';
 /** Without the programs of this folder, which `npm run check` puts on the PATH. */
 const PATH = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== resolve('node_modules/.bin'));
@@ -327,7 +327,7 @@ function curl(args) {
   return { status: Number(output.slice(output.lastIndexOf('\n'))) };
 }
 
-/** What npm has installed: its own list of it. @param {string} project */
+/** Counts the packages in npm's own list of an installation. @param {string} project */
 function count(project) {
   const { packages } = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8'));
   const names = Object.keys(packages);

@@ -6,13 +6,13 @@ import { LEVELS } from './rounds.mjs';
  * @typedef {import('./subjects.mjs').SubjectName} SubjectName
  */
 
-/** Where transactions meet, these show; a run without them says nothing. */
+/** Anomalies that each level allows. A run without them has no transactions that met, so it proves nothing. */
 const ALLOWED = [
   ['read committed', 'phantom (P3)'],
   ['repeatable read', 'write skew by predicate (G2)'],
 ];
 
-/** What was played, and what was wrong with it. */
+/** The runs so far, and their failures. */
 export class Report {
   /** @type {string[]} */
   failures = [];

@@ -1,5 +1,5 @@
 // @ts-check
-// What histories are recorded of: every pool, and every ORM on it.
+// The subjects of the histories: every pool, and every ORM on it.
 import { Container, Registration, singleton } from '@ambit/container';
 import { fromBetterSqlite3 } from '@ambit/drivers/better-sqlite3';
 import { fromMysql2Pool } from '@ambit/drivers/mysql2';

@@ -142,7 +142,7 @@ async function deleteEverything(database, url) {
   return before;
 }
 
-/** What was placed after the mistake is not there. @param {import('./protected.mjs').ProtectedDatabase} database @param {number} count */
+/** Throws if the restored database has orders placed after the mistake. @param {import('./protected.mjs').ProtectedDatabase} database @param {number} count */
 async function mustHaveOnly(database, count) {
   const [{ n } = { n: 0 }] = await database.query('SELECT count(*) AS n FROM orders');
   if (Number(n) > count) throw new Error(`${n} orders restored, ${count} acknowledged before`);

@@ -13,7 +13,7 @@ import { report, table } from '../kit/report.mjs';
 import { startServer, stopServer } from '../kit/service.mjs';
 
 const READS_PER_WRITE = 4;
-/** What is only compared with gets a part of the reads. */
+/** The share of the reads that goes to the modes that are only there for comparison. */
 const COMPARED = 0.2;
 const USER = { name: 'Ada', email: 'ada@example.org' };
 /** @typedef {{ reads: number, missed: number, fromReplica: number, odd: string[] }} Tally */

@@ -10,7 +10,7 @@ import { GaleraCluster, installGalera } from './galera-cluster.mjs';
 import { FAULTS, SHORT_FAULTS } from './galera-faults.mjs';
 import { headOf, Trial } from './trial.mjs';
 
-/** Of each instance. With more, most transactions are undone by those of other nodes. */
+/** Clients of each instance. With more, most transactions are undone by those of other nodes. */
 const CLIENTS = 8;
 const HOSTS = /** @type {const} */ (['express', 'fastify', 'express']);
 

@@ -91,7 +91,7 @@ function stored({ acknowledged }) {
   return `${acknowledged} orders acknowledged and stored`;
 }
 
-/** Behind PgBouncer. @type {Record<string, import('./scenarios.mjs').Scenario>} */
+/** Scenarios behind PgBouncer. @type {Record<string, import('./scenarios.mjs').Scenario>} */
 export const POOLER_SCENARIOS = {
   'few connections to PostgreSQL serve many connections of the service': async ({ urls, query }) => {
     const responses = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`${urls[index % 2]}/api/users`)));

@@ -153,7 +153,7 @@ export async function startHaproxy(folder, urls) {
   return { program, url, version, seesBothReady, command: (/** @type {string} */ line) => send(commands, line) };
 }
 
-/** What operators do through the `stats socket`. @param {number} port @param {string} line */
+/** Sends a command of an operator through the `stats socket`. @param {number} port @param {string} line */
 async function send(port, line) {
   const socket = connect(port, '127.0.0.1').end(`${line}\n`);
   return text(socket);

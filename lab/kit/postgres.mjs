@@ -92,7 +92,7 @@ export class PostgresNode {
     this.#signal('SIGCONT');
   }
 
-  /** Of the server and its processes. */
+  /** The process ids of the server and its backends. */
   pids() {
     const main = postmasterIn(this.data);
     return main === undefined ? [] : treeOf([main]);

@@ -194,7 +194,7 @@ export function need(program, packages) {
 }
 
 /**
- * Whether the program is installed. As root on Debian, it installs the package of the same name first, or these packages.
+ * True if the program is installed. As root on Debian, it installs the package of the same name first, or these packages.
  * @param {string} name
  * @param {readonly string[]} [packages]
  */

@@ -141,7 +141,7 @@ const products = (name, count, level) => Array.from({ length: count }, (_, i) =>
 export const STOCK = new Map([...products('plenty', 30, 1_000_000), ...products('few', 4, 40)]);
 /** @type {readonly [string, ...string[]]} */
 export const PRODUCTS = ['untracked', ...STOCK.keys()];
-/** Of violations. */
+/** The kinds of violations. */
 export const KINDS = [
   'acknowledged and missing',
   'half-written',

@@ -49,7 +49,7 @@ const ERRORS: readonly (readonly [what: string, error: unknown, status: number, 
   ['a pool that shuts down', byCode('AMBIT_TX_POOL_CLOSED'), 503, NOT_NOW],
 ];
 
-/** What is logged of a failed request. */
+/** The log records of a failed request. */
 function logged(error: unknown, res: ServerResponse): LogRecord[] {
   const { logger, records } = new LogBook(new Happenings());
   respondToFailure({ logger }, { requestId: 'r1', container: undefined, res }, error);

@@ -33,11 +33,11 @@ interface Fault {
   readonly notReady: string;
   /** In the line of the log that says so. */
   readonly says: RegExp;
-  /** What the operator does while the service runs; without `restarts` it is then ready by itself. */
+  /** The operator's repair while the service runs; without `restarts` it is then ready by itself. */
   readonly repair?: (storage: SqliteStorage) => void | Promise<void>;
   /** The service is killed and started again. */
   readonly restarts?: true;
-  /** What the operator does in between. */
+  /** The operator's repair between the kill and the start. */
   readonly restore?: (storage: SqliteStorage) => void | Promise<void>;
   /** The fault takes with it what was acknowledged before. */
   readonly destroys?: boolean;
@@ -119,7 +119,7 @@ async function expectKept(
     expect([500, 503]).toContain(status);
     expect(body).toEqual({ error: expect.not.stringMatching(INTERNALS) as string });
   }
-  // What a fault destroys nobody can keep; what is acknowledged later must be there.
+  // Nobody can keep the rows that a fault destroys; those acknowledged later must be there.
   const promised = load.acknowledged.filter(({ startedAt }) => !destroys || startedAt > brokenAt + WINDOW_MS);
   const stored = await storage.products();
   expect(promised.filter(({ product }) => !stored.has(product))).toEqual([]);

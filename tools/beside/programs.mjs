@@ -68,7 +68,7 @@ async function application() {
   );
 }
 
-/** What the route does: an order named `refused` fails after it was stored. */
+/** The work of the route: an order named `refused` fails after it was stored. */
 async function storeOrder(transactionScope, id) {
   await transactionScope.resolve('IConnection').query('INSERT INTO orders VALUES ($1)', [id]);
   if (id === 'refused') throw new Error('refused');

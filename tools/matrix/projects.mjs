@@ -244,7 +244,7 @@ export function differencesFromPage() {
   ];
 }
 
-/** What every project has. @type {Record<string, string>} */
+/** The files of every project. @type {Record<string, string>} */
 const FILES = {
   'main.ts': `import { entryPoints } from './entry-points.js';
 import { storedProducts } from './orders.js';

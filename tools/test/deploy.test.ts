@@ -11,7 +11,7 @@ const manifests = readdirSync(join(root, 'deploy/kubernetes'))
   .flatMap((name) => parseAllDocuments(read(`deploy/kubernetes/${name}`)).map((each) => each.toJS()));
 const ofKind = (kind: string) => manifests.find((manifest) => manifest.kind === kind);
 
-/** What the service takes beyond SHUTDOWN_TIMEOUT_MS to dispose everything. */
+/** The time that the service takes beyond SHUTDOWN_TIMEOUT_MS to dispose everything. */
 const DISPOSE_SECONDS = 5;
 /** PostgreSQL accepts 100 unless it is configured, and keeps 3 of them for its administrator. */
 const CONNECTIONS_OF_POSTGRES = 97;
@@ -90,7 +90,7 @@ describe('compose.yaml and the Dockerfiles', () => {
   it('pin every image: a tag can be moved to another one', () => {
     const named = [
       ...dockerfiles.flatMap((name) => [...read(`deploy/${name}`).matchAll(/^FROM (\S+)/gm)]),
-      // What is built here has no digest yet.
+      // Images that are built here have no digest yet.
       ...read('deploy/compose.yaml').matchAll(/^ *image: (?!ambit-)(\S+)/gm),
     ].map(([, image = '']) => image);
     expect(named.length).toBeGreaterThan(3);

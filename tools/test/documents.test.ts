@@ -1,4 +1,4 @@
-// What the documents name: links and files, commands, figures, error codes and diagnostics channels.
+// Links, files, commands, figures, error codes and diagnostics channels that the documents name exist.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -61,7 +61,7 @@ function missingFilesOf(page: string): string[] {
     const [first = '', ...more] = span.split('/');
     const isFile = /\w\.(test\.ts|[cm]?[jt]s|md|sh)$/.test(span);
     const isPath = more.length > 0 && (isFile || places.includes(first) || places.includes(`packages/${first}`));
-    // What is built is not tracked.
+    // Built files are not tracked.
     if (!(isPath || (isFile && isOfRepository)) || more.includes('dist')) return false;
     const pattern = span
       .replaceAll(/[.]/g, '\\.')
@@ -77,7 +77,7 @@ it.each(pages.filter((page) => /^(docs\/|[A-Z]+\.md$)/.test(page) && page !== 'C
   (page) => expect(missingFilesOf(page)).toEqual([]),
 );
 
-/** What the map names: files and folders, each with the top folder that its line belongs to. */
+/** The files and folders on the map, each with the top folder that its line belongs to. */
 function placesOnMap(): (readonly [named: string, top: string])[] {
   const [, map = ''] = /^```text\n([^]*?)^```$/m.exec(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')) ?? [];
   let top = '';
@@ -100,7 +100,7 @@ it('the map of ARCHITECTURE.md names nothing that does not exist', () => {
 });
 
 /**
- * What a line of a ```sh block may not have, because one of bash, zsh, PowerShell 7 and cmd reads it differently. Text in double quotes is the
+ * Texts that a line of a ```sh block may not have, because one of bash, zsh, PowerShell 7 and cmd reads it differently. Text in double quotes is the
  * same in all of them, but for `$`, `%NAME%`, backticks and quotes inside.
  * */
 const DIFFERENCES: readonly { text: RegExp; problem: string; inQuotes?: boolean }[] = [

@@ -65,7 +65,7 @@ export interface Orm {
   readonly nestsByStatements?: true;
   /** Where its users find the code of a refused statement. Default: in the error itself. */
   readonly refused?: (error: unknown) => unknown;
-  /** What `sample()` resolves to for `SAMPLE` in the ORM's own types, where that is not what the connection gives. */
+  /** The values of `SAMPLE` that the ORM's own types change from those of the connection. */
   readonly gives?: (database: DatabaseKind) => Partial<GivenSample>;
   /** Called once per database; what is opened here serves all transactions. */
   open(database: TestDatabase): Promise<OpenOrm> | OpenOrm;

@@ -87,7 +87,7 @@ test('every version is the one that this repository is tested with', () => {
   }
   for (const [name, range] of Object.entries(devDependencies).filter(([each]) => !each.startsWith('@ambit/'))) {
     expect(range).toMatch(/^\^/);
-    // What no other package has is tested by tools/create.mjs alone.
+    // No other package has tsx: tools/create.mjs alone tests its version.
     if (name !== 'tsx') expect([name, [...(tested.get(name) ?? [])]]).toEqual([name, [range.slice(1)]]);
   }
 });

@@ -14,7 +14,7 @@ import { discard, finishWithBody, responseToNobody } from './response-body.js';
 export interface RequestToServe<Q, C> extends RequestClient {
   /** The request of the framework, for the functions among the options. */
   readonly request: Q;
-  /** What the function for the parent scope receives besides it. */
+  /** The second argument of the function for the parent scope. */
   readonly context: C;
   /** The HTTP method. */
   readonly method: string;

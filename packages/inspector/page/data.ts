@@ -32,7 +32,7 @@ export function formatAddress({ view, item, q, at }: Address): string {
   return `#/${view}${item ? `/${item}` : ''}${query && `?${query}`}`;
 }
 
-/** Of the address that is shown. */
+/** The view, item, filter and time that the page shows. */
 export const address = signal<Address>({ view: 'now' });
 
 /** Leads to an address; `replace` where the button "back" is not to return to the one before. */
@@ -46,7 +46,7 @@ export const hello = signal<Hello | undefined>(undefined);
 export const now = signal<Now | undefined>(undefined);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
 export const services = signal<ReadonlyMap<string, ServiceStats>>(new Map());
-/** What is wrong, by its cause. */
+/** The troubles of this recording, by cause. */
 export const troubles = signal<readonly Trouble[]>([]);
 /** Those of the recording before the last restart: a restart does not take away what one reads. */
 export const earlier = signal<readonly Trouble[]>([]);

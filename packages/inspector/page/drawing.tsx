@@ -4,10 +4,10 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { GraphBox, GraphProblem, GraphView, ServiceEdge, ServiceNode } from '../src/wire.js';
 import { count, lifetimeOf, times } from './words.js';
 
-/** Of more arrows than this nobody can follow one: only those of the chosen service are drawn, and those with a problem. */
+/** Nobody can follow one arrow among more than these: then only those of the chosen service and of problems are drawn. */
 export const MOST_ARROWS = 60;
 
-/** What the user looks at. */
+/** The service or problem that the user looks at. */
 export interface Chosen {
   /** The service whose arrows are drawn in both directions. */
   readonly service?: string | undefined;
@@ -15,7 +15,7 @@ export interface Chosen {
   readonly problem?: GraphProblem | undefined;
 }
 
-/** What exists at the moment. */
+/** The scopes and instances that exist at the moment. */
 export interface Existing {
   /** How many scopes of each box are open, and have leaked. */
   readonly open: ReadonlyMap<string, number>;

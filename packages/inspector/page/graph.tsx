@@ -89,7 +89,7 @@ function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
   );
 }
 
-/** What `verify()` finds, and what may be a mistake. Each leads to its place in the drawing. */
+/** The problems that `verify()` finds, and possible mistakes. Each leads to its place in the drawing. */
 function Problems({ view: { problems, notes = [] }, choose }: ChooseProps): JSX.Element {
   const shown = chosen.value.problem;
   const show = (problem: GraphProblem): void => void (chosen.value = problem === shown ? {} : { problem });

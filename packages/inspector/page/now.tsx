@@ -89,7 +89,7 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
   );
 }
 
-/** What is wrong, why, and where, by its cause: the first thing that one sees. */
+/** The troubles, by cause, each with its reason and its line: they come first on the page. */
 function Troubles(): JSX.Element {
   const isOver = useSignal(false);
   const { shown, newer } = useStill(troubles.value, ({ id }) => id, isOver.value);

@@ -59,7 +59,7 @@ export function RequestView({ request, at }: { request: RequestDetails; at?: Tro
   );
 }
 
-/** What went wrong in the request, and where, as the server groups it. */
+/** The failures of the request with their lines, grouped as on the server. */
 function problemsOf(request: RequestDetails, slow: number): Sign[] {
   const leaks = request.spans.flatMap(({ box, where, closed }): Sign[] => {
     if (!where) return [];
@@ -113,7 +113,7 @@ const REST = { name: 'not accounted for', look: {} };
 /** Divides the time until the response; the rest is time that no recorded event accounts for. */
 export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: RequestDetails) {
   const all = milliseconds ?? elapsed;
-  // Where steps are missing, their time would look like time of the handler.
+  // The time of missing steps would look like time of the handler.
   if (all === 0 || dropped > 0) return [];
   const counted: Step[] = [];
   let before = 0;
@@ -294,7 +294,7 @@ const BAD: ReadonlySet<StepKind> = new Set([
   'finding',
 ]);
 
-/** Whether a step is good or bad news; a line that the application wrote as an error is bad news, too. */
+/** The mood of a step: good or bad news. A line that the application logged as an error is bad news, too. */
 function moodOf({ kind, error, line, heldBy }: Step, status = 0): Mark['mood'] {
   if (kind === 'commit') return 'good';
   // To roll back and respond with a status of 4xx is what the application has decided.

@@ -56,7 +56,7 @@ export class Row extends Component<RowProps> {
   }
 }
 
-/** Whether a request has all words of the filter; quotes make one word of several. */
+/** True if a request has all words of the filter; quotes make one word of several. */
 export function matches(request: RequestSummary, filter: string, ref: string): boolean {
   const { method, route, status, state, requestId = '' } = request;
   const marks = marksOf(request, Infinity).map(({ text }) => text);
@@ -157,7 +157,7 @@ function RequestList(): JSX.Element {
   );
 }
 
-/** Where the list and the request are beside each other; elsewhere one of them is shown. */
+/** Wide windows show the list and the request beside each other, others one of them. */
 const WIDE = '(min-width: 861px)';
 const FORGOTTEN = 'The server has forgotten this request for newer ones.';
 const OTHER_RECORDING = 'This request was recorded before the recording started again: the server has forgotten it.';

@@ -7,7 +7,7 @@ import { count, duration, routeText, share } from './words.js';
 
 const KINDS = { routes: 'Routes', statements: 'Statements' };
 
-/** What was counted since the recording began, in two tables. */
+/** Routes and statements since the recording began, in two tables. */
 export function Totals(): JSX.Element {
   const kind = address.value.item === 'statements' ? 'statements' : 'routes';
   return (
@@ -24,7 +24,7 @@ interface Column<Row> {
   readonly about?: string;
   /** The value that rows are sorted by: the largest number first. */
   readonly value: (row: Row) => number | string;
-  /** What the cell shows; by default the value. */
+  /** The content of the cell; by default the value. */
   readonly show?: (row: Row) => ComponentChildren;
   readonly mood?: (row: Row) => 'bad' | undefined;
   /** Its cells are texts, which may be broken. */

@@ -55,14 +55,14 @@ interface Message extends Line {
 }
 
 const LONGEST_LINE = 2000;
-/** Of a connection that was there nobody speaks. */
+/** A shorter wait is not worth a line: a connection was free. */
 const SHORTEST_WAIT_MS = 1;
 
 /** Makes records of what the container, transactions and their pools publish. The returned function stops that. */
 export function listen(store: Store, { lines = false } = {}): () => void {
   const statements = new Statements(store);
   const failures = new Failures(store);
-  /** Who had a connection is only known where there is one pool: nobody says which pool a transaction is on. */
+  /** Holders are named only where there is one pool: a transaction does not say which pool it is on. */
   const pools = new Set<object>();
   const waited = (took: number, error: unknown, scope?: object): void => {
     const isWait = took >= SHORTEST_WAIT_MS || error !== undefined;
@@ -218,9 +218,9 @@ interface Call extends Awaited {
 
 interface CallMessage {
   readonly request: object & {
-    /** Of undici, and so of `fetch`. */
+    /** Set by undici, and so by `fetch`. */
     readonly origin?: unknown;
-    /** Of `node:http`. */
+    /** Set by `node:http`. */
     readonly host?: unknown;
     getHeader?(name: string): unknown;
   };
@@ -229,7 +229,7 @@ interface CallMessage {
 
 const SOMEWHERE = 'another server';
 
-/** Where the request goes to: host and port, without a path, a password or a header, which may contain values. */
+/** The host and port of the request. Its path, password and headers may contain values. */
 function hostOf(request: CallMessage['request']): string {
   const { origin, host } = request;
   if (origin instanceof URL) return origin.host;
@@ -312,7 +312,7 @@ const LONG_LAG_MS = 10_000;
 
 /** Reports events that are not delivered: why, and for how long they have waited. The returned function stops that. */
 export function outboxTroubles(store: Store): () => void {
-  /** Of each table the last failure. */
+  /** The last failure of each table. */
   const failures = new Map<
     string,
     { readonly at: number; readonly error: string; readonly where: string | undefined }

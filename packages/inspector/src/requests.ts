@@ -5,7 +5,7 @@ import { Rate, RouteTable } from './tables.js';
 import { Where } from './where.js';
 import type { Now, Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
-/** What a host publishes about a new request. */
+/** The message of a host about a new request. */
 export interface Arrival {
   readonly method: string;
   /** The route as declared; undefined until the host has matched it. */
@@ -16,10 +16,10 @@ export interface Arrival {
   requestId?(): string | undefined;
 }
 
-/** What is known of one thing that happened, besides its kind and its time. Its line is text only when somebody reads it. */
+/** The facts of a record, besides its kind and its time. Its line becomes text only when somebody reads it. */
 export type Facts = Omit<Partial<Step>, 'at' | 'kind'> & { readonly place?: Where | undefined };
 
-/** What a request waits for: a call to another server, or the database. */
+/** A call to another server, or a statement, that a request waits for. */
 export interface Awaited {
   /** Undefined of a statement. */
   readonly host?: string;
@@ -70,7 +70,7 @@ export class RequestRecord {
   readonly #counts = { failedAttempts: 0, open: 0, leaks: 0, findings: 0, failures: 0 };
   /** Until the response, with steps beyond those that are kept. */
   readonly #sums = { statements: 0, statementMs: 0, waited: 0, alike: 0 };
-  /** Of its statements and calls. */
+  /** The longest of its statements and calls. */
   #longest = 0;
   #hasFailedSteps = false;
   #dropped = 0;
@@ -147,7 +147,7 @@ export class RequestRecord {
     if (error !== undefined) this.#hasFailedSteps = true;
     if (kind === 'failed') this.#counts.failures++;
     else if (kind === 'finding') this.#counts.findings++;
-    // What is done in the background after the response took none of its time.
+    // Background work after the response took none of its time.
     else if (!this.over) this.#add(kind, took);
     const isSpared = SPARED.has(kind) || error !== undefined;
     if (this.#steps.length >= (isSpared ? MOST_STEPS + MOST_SPARED : MOST_STEPS)) this.#dropped++;
@@ -284,7 +284,7 @@ function chainOf(error: unknown): object[] {
       one = (one as { cause?: unknown }).cause;
     }
   } catch {
-    // What an application throws may throw when it is read.
+    // An object that an application throws may throw when it is read.
   }
   return chain;
 }

@@ -43,7 +43,7 @@ const FIX: Readonly<Record<TroubleKind, string>> = {
   'blocked loop': 'No other request was served meanwhile: divide the work, or move it to a worker.',
 };
 
-/** Where the code of the error says more than the kind of the trouble. */
+/** Advice for codes that say more than the kind of the trouble. */
 const FIX_OF_CODE: readonly (readonly [RegExp, string])[] = [
   [/\b40001\b/, 'Change rows in one statement, or read them FOR UPDATE; runInTransaction() retries what remains.'],
   [/\b57014\b/, 'A time limit cancelled it: read its plan with EXPLAIN, or raise the limit.'],
@@ -192,7 +192,7 @@ function failedHandlers({ status = 0, steps, route }: RequestDetails): Sign[] {
 const BUSY_POOL =
   'There are many transactions, and none had its connection for long: look at the load first. A larger pool helps where the database has cores to spare.';
 
-/** Who had the connections for longest is one cause, whether the wait for one was long or without result. */
+/** One cause for long waits and for waits without result: the request that had a connection for longest. */
 function shortages({ steps }: RequestDetails): Sign[] {
   const waits = steps.filter(
     (step) => step.kind === 'no connection' || (step.kind === 'connection' && waited(step) >= LONG_WAIT_MS),

@@ -106,7 +106,7 @@ export class Store {
     return this.#options.current();
   }
 
-  /** Whether the scope is one of this application. */
+  /** True if the scope is one of this application. */
   knows(scope: object): boolean {
     return this.#scopes.has(scope);
   }
@@ -158,12 +158,12 @@ export class Store {
     this.#requests.touch(request);
   }
 
-  /** What goes wrong outside of requests. */
+  /** Adds a trouble outside of requests. */
   noticed(sign: Sign): void {
     this.#troubles.add(sign, Date.now());
   }
 
-  /** What is wrong with the graph, which is no occurrence: it is said once. */
+  /** Adds the problems of the graph once: they are no occurrences. */
   graphIs(signs: readonly Sign[]): void {
     for (const sign of signs) if (!this.#troubles.has(sign)) this.noticed(sign);
   }
@@ -187,7 +187,7 @@ export class Store {
     this.#leaves(scope, entry);
     entry.request?.closeSpan(entry.span, this.now());
     this.#requests.touch(entry.request);
-    // What happened after its response.
+    // A scope that is disposed late adds to a request that has its response.
     if (entry.request?.settled) this.#judge(entry.request);
   }
 
@@ -235,7 +235,7 @@ export class Store {
     this.record(FINAL_STEP[outcome], { took }, { scope, error });
   }
 
-  /** Who had connections while another waited for one, and the line of who had one for longest. */
+  /** The holders of connections while another request waited, and the line of the one that had its connection for longest. */
   holders(from: number): Pick<Facts, 'doing' | 'heldAt' | 'heldBy'> {
     const to = this.now();
     const share = ({ since, until = to }: Held): number => Math.min(until, to) - Math.max(since, from);
@@ -250,7 +250,7 @@ export class Store {
     const who = `${name}${request ? ` (request ${request.id}${request.over ? ', which has its response' : ''})` : ''}`;
     const where = line === undefined ? '' : `, since ${line}`;
     const many = held.length === 1 ? 'a transaction' : `${held.length} transactions`;
-    // Of many that were short none is to blame.
+    // None of many short transactions is to blame.
     const isBusy = share(most) < (to - from) / 2;
     const none = isBusy ? ', none of them for half of that' : '';
     const doing = `meanwhile ${many} had one${none}; for longest ${who}, for ${ms(until - since)}${where}`;

@@ -52,7 +52,7 @@ class Rows<Row> extends Map<string, Row> {
 
 const MOST_ROWS = 1000;
 const MOST_SERVICES = 2000;
-/** Of a statement. */
+/** How many routes the row of a statement lists. */
 const MOST_ROUTES = 8;
 
 /** The requests since the recording started, by their route. */
@@ -92,7 +92,7 @@ interface Sent {
   readonly failed: boolean;
   readonly outside: boolean;
   readonly place: Where | undefined;
-  /** Of the request that sent it. */
+  /** The route of the request that sent it. */
   readonly route: string | undefined;
 }
 

@@ -217,17 +217,17 @@ export interface Step {
   readonly outside?: boolean;
   /** The name and the code of an error, never its message. */
   readonly error?: string;
-  /** Of a client that disconnected, what the request waited for; of a wait for a connection, who had them. */
+  /** The call or statement that was in progress when a client disconnected; the holders, in a wait for a connection. */
   readonly doing?: string;
   /** The kind of the finding of the transaction check. */
   readonly found?: string;
   /** The line of code of a finding, a statement, a call or an error. */
   readonly where?: string;
-  /** Of an error that a step before names already. */
+  /** Set where a step before names the error already. */
   readonly known?: true;
   /** The host and port that a call went to. */
   readonly host?: string;
-  /** Of a wait for a connection: the line, and the route, of who had one for longest meanwhile. */
+  /** In a wait for a connection: the line of the holder that had one for longest, and below its route. */
   readonly heldAt?: string;
   readonly heldBy?: string;
   /** A line of a log, where the option `lines` is set. */

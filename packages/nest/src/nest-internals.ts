@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { HttpServer } from '@nestjs/common';
 
 /*
- * What this package uses of Nest 10.4, 11.2 and 12.5 beside its public interface; no other file does.
+ * The parts of Nest 10.4, 11.2 and 12.5 beside its public interface that this package uses; no other file does.
  *
  * | field                                                | why nothing public does it                                                          | where it is missing                                        |
  * | ---------------------------------------------------- | ----------------------------------------------------------------------------------- | ---------------------------------------------------------- |

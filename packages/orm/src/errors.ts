@@ -26,7 +26,7 @@ export function withOutcomeOf(ours: unknown, wrapper: unknown): unknown {
   return Object.assign(wrapper as object, outcomeOf(ours));
 }
 
-/** What PostgreSQL says of a statement that it refused: the name in `pg`, and in postgres.js where that has another. */
+/** The fields of PostgreSQL's refusal of a statement: the name in `pg`, and in postgres.js where that has another. */
 const FIELDS: readonly (readonly [pg: string, postgresJs?: string])[] = [
   ['message'],
   ['severity'],
@@ -48,7 +48,7 @@ const FIELDS: readonly (readonly [pg: string, postgresJs?: string])[] = [
 ];
 
 /**
- * What the database said, by the names of `pg`, whichever driver reported it, with the outcome and the cause; undefined for an error of
+ * The refusal of the database, by the names of `pg` for each driver, with the outcome and the cause; undefined for an error of
  * another kind.
  */
 export function refusalOf(error: unknown): { readonly message?: string; readonly cause: unknown } | undefined {

@@ -61,7 +61,7 @@ export interface IEngine {
   backUp(target: string): Promise<void>;
 }
 
-/** What PostgreSQL and SQLite understand alike. */
+/** The SQL that PostgreSQL and SQLite share. */
 export const sharedSql: Pick<ISqlDialect, 'updateFrom' | 'orReplace'> = {
   updateFrom: ({ table, set, from, where }) => `UPDATE ${table} SET ${set} FROM ${from} WHERE ${where}`,
   orReplace: (key, column) => `ON CONFLICT (${key}) DO UPDATE SET ${column} = excluded.${column}`,

@@ -6,7 +6,7 @@ import { chromiumUnwanted } from '@ambit/host-contract/chromium';
 const FINDINGS = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`;
 
-/** What is not completely within the window, and by how much the page scrolls sideways. */
+/** The elements that are cut off by the window, and by how much the page scrolls sideways. */
 const CUT_OFF = `[document.documentElement.scrollWidth - innerWidth, ...[...document.querySelectorAll(
   '.top :is(a, button), .connection, .rate, .took, .status, .request .badge, .tools > *')]
   .filter((element) => element.checkVisibility())

@@ -84,7 +84,7 @@ class ScopedPgClient extends EventEmitter {
     const callback = typeof second === 'function' ? second : (third ?? config.callback);
     const result = this.#run(config, values);
     if (!callback) return result;
-    // What a callback throws is no rejection of the query.
+    // An error of the callback is no rejection of the query.
     result.then(
       (value) => process.nextTick(callback, null, value),
       (error: unknown) => process.nextTick(callback, error),

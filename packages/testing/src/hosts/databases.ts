@@ -11,7 +11,7 @@ export interface TestDatabase {
   readonly pool: IDatabasePool;
   /** How many connections that write its pool hands out at a time. */
   readonly writers: number;
-  /** Whether it has constraints that are checked at COMMIT, which is then refused. */
+  /** True if it has constraints that are checked at COMMIT, which is then refused. */
   readonly defersConstraints: boolean;
   /** Cuts the connection as the database's operator or a broken line would, and resolves when it is cut. */
   readonly kill: (connection: WatchedConnection) => Promise<void>;
@@ -23,9 +23,9 @@ export interface TestDatabase {
 export interface DatabaseKind {
   /** Its name in the titles of tests. */
   readonly name: string;
-  /** What packages with tables of their own call its SQL. */
+  /** The name of its SQL in packages with tables of their own. */
   readonly dialect: 'postgres' | 'sqlite' | 'mariadb';
-  /** Whether its tests are skipped, because no server is there. */
+  /** True if its tests are skipped, because no server is there. */
   readonly missing: boolean;
   /** Opens an empty one. `writers`: how many connections that write its pool hands out, where the database has several. Default 2. */
   readonly open: (options?: { readonly writers?: number }) => Promise<TestDatabase>;

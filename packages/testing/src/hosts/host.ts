@@ -53,7 +53,7 @@ export interface Call {
 
 /** Its terms, and on the routes whose response decides which statuses roll back, and who is notified of what no response carries. */
 export interface RouteTransaction extends TransactionOptions {
-  /** Whether a response of this status rolls back. */
+  /** True if a response of this status rolls back. */
   readonly rollbackOn?: (status: number) => boolean;
   /** Called with what no response carries. */
   readonly onSecondResponse?: (error: unknown) => void;
@@ -69,7 +69,7 @@ export interface Route {
   readonly transaction?: RouteTransaction;
   /** On Fastify the response commits, too, by `config.transaction`, and the handler does not. */
   readonly responseDecides?: boolean;
-  /** What middlewares wrap around the response before the transaction begins, and behind it, in the handler. */
+  /** The wrappers that middlewares put around the response before the transaction begins, and behind it, in the handler. */
   readonly wrap?: { readonly before?: Wrap; readonly behind?: Wrap };
   /** Its handler; what it returns is sent, and what it throws is passed to the error handler. */
   readonly handle: (call: Call) => Promise<Reply | void> | Reply | void;
@@ -81,7 +81,7 @@ export interface RequestLimits {
   readonly maxRequests?: number;
   /** How many requests of one connection may wait for their response. */
   readonly maxRequestsPerConnection?: number;
-  /** Whether a request is never refused. */
+  /** True for a request that is never refused. */
   readonly isEssential?: (request: IncomingMessage) => boolean;
 }
 
@@ -93,11 +93,11 @@ export interface ScopeOptions {
   readonly tags?: readonly string[];
   /** Binds data of the request in its scope. */
   readonly register?: (scope: IContainer, request: object) => unknown;
-  /** Whether request-scoped services start before the handler. */
+  /** True if request-scoped services start before the handler. */
   readonly start?: boolean;
-  /** Whether the scope is `currentScope()`. */
+  /** True if the scope is `currentScope()`. */
   readonly current?: boolean;
-  /** Whether a response of this status rolls back, where its route does not say so. */
+  /** True if a response of this status rolls back, where its route does not say so. */
   readonly rollbackOn?: (status: number) => boolean;
 }
 

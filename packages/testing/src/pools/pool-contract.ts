@@ -36,7 +36,7 @@ export interface PoolsToTest extends SharedDatabase {
 export interface ContractDatabase {
   /** Its name in the titles of tests. */
   readonly name: string;
-  /** Whether its tests are skipped, because no server is there. */
+  /** True if its tests are skipped, because no server is there. */
   readonly missing?: boolean;
   /**
    * Opens an empty database. Each test has one of its own.

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { isOurs, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
-/** What a code means for the response, for a retry, and for the reader of its message. */
+/** The meaning of a code for the response, for a retry, and for the reader of its message. */
 interface CodeRow {
   /** The last sentence of the message: how to fix it. */
   readonly advice: string;

@@ -2,7 +2,7 @@ import type { IPooledConnection } from '../core/contract.js';
 import type { EventTable } from './events.js';
 import type { KeyTable } from './keys.js';
 
-/** What differs between databases where this codebase has SQL of its own: each database has one of these, in its folder. */
+/** The SQL of this codebase that differs between databases: each database has one of these, in its folder. */
 export interface Database {
   /** The time in milliseconds since 1970, as a term of SQL, by the clock of the database: those of the processes may differ. */
   readonly now: string;
@@ -17,7 +17,7 @@ export interface Database {
   sandbox(connection: IPooledConnection, lockTimeoutMs: number): SandboxDialect | Promise<SandboxDialect>;
 }
 
-/** What differs between the databases that a sandbox can be on. */
+/** The differences between the databases that a sandbox can be on. */
 export interface SandboxDialect {
   /** Makes the open transaction read-only, where a statement does. */
   readonly beginReadOnly?: string;
@@ -25,7 +25,7 @@ export interface SandboxDialect {
   readonly endReadOnly?: string;
   /** Throws for a statement that writes, where the server takes the transaction for one that may. */
   refuseWrite?(sql: string): void;
-  /** Whether COMMIT may find a violated constraint that no statement has found. */
+  /** True if COMMIT may find a violated constraint that no statement has found. */
   readonly hasDeferrable: boolean;
   /** The settings that a statement changes, which production restores at COMMIT, or for the next user of the pool. */
   settingsChangedBy?(sql: string, params: readonly unknown[]): readonly string[];

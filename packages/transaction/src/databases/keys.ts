@@ -3,7 +3,7 @@ import type { IConnection, IDatabasePool } from '../core/contract.js';
 /** A key that is to be stored. */
 interface NewKey {
   readonly key: string;
-  /** Of the request that the key was sent with. */
+  /** The fingerprint of the request that the key was sent with. */
   readonly fingerprint: string;
   /** For how long a key is kept, by the clock of the database. */
   readonly lifetimeMs: number;

@@ -53,7 +53,7 @@ export async function runOnPool<T>(
   work: (connection: IPooledConnection) => Promise<T>,
   options: BeginOptions = {},
 ): Promise<T> {
-  // What a call does before its first `await` is in the context of its caller, who may go on without this transaction.
+  // A call runs in the context of its caller until its first `await`, and the caller may go on without this transaction.
   await Promise.resolve();
   const connection = await pool.getConnection();
   try {

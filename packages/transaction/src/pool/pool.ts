@@ -49,7 +49,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
   }
 
   /**
-   * What a transaction takes over, to enter the queue by itself. Undefined for every other connection: a proxy, or one whose methods
+   * The session that a transaction takes over, to enter the queue by itself. Undefined for every other connection: a proxy, or one whose methods
    * somebody has replaced, has to see each call.
    */
   static sessionOf(connection: IPooledConnection): PoolSession | undefined {

@@ -41,7 +41,7 @@ export interface Session {
   send(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions | undefined): unknown;
   /** The rows of what `send()` gave without options. */
   rowsOf(sent: unknown): unknown;
-  /** What the failure of a statement means: an error with a code, where the pool is one of this package. */
+  /** Translates the failure of a statement: an error with a code, where the pool is one of this package. */
   failureOf(error: unknown): unknown;
   cancel(): unknown;
   release(destroy?: boolean | Error): unknown;
@@ -171,7 +171,7 @@ export class PoolSession implements Session {
     }
   }
 
-  /** Where a statement was rejected because the connection is lost, or the pool took it away, the database has rolled back. */
+  /** The database has rolled back by itself if a statement was rejected because the connection is lost, or the pool took it away. */
   async rollback(): Promise<void> {
     if (this.#lost === undefined && !this.#takenAway) await this.#control('ROLLBACK');
     this.#inTransaction = false;
@@ -226,7 +226,7 @@ export class PoolSession implements Session {
 
   async #control(sql: string): Promise<Result> {
     try {
-      // What goes before may have settled only after its transaction had stopped waiting for it.
+      // The statement before may settle only after its transaction has stopped waiting for it.
       if (this.#released) throw released();
       if (this.#isLost) throw lostBefore(this.#lostBecause);
       const sent = this.#wire.send(sql);

@@ -38,7 +38,7 @@ function named(word: string): string {
   return OTHER_NAMES[command] ?? command;
 }
 
-/** Whether PostgreSQL reports a number of rows for the command. */
+/** True if PostgreSQL reports a number of rows for the command. */
 export function countsRows(command: string): boolean {
   return COUNTED.has(command);
 }

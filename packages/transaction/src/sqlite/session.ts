@@ -19,7 +19,7 @@ const EXPLAIN = /^explain (?:query plan ?)?/;
 const TEMPORARY = /\btemp(?:orary)?\b/i;
 /** The schema of temporary objects, in front of the name of what is created. */
 const IN_TEMP = /\bcreate\s+(?:virtual\s+)?(?:table|view|trigger)\s+(?:if\s+not\s+exists\s+)?["'`[]?temp["'`\]]?\s*\./i;
-/** What may be set on a connection that cannot be replaced: it is set back for the next user. */
+/** The settings of a connection that cannot be replaced: they are set back for the next user. */
 const SET_BACK = /^\s*pragma\s+(?:query_only|defer_foreign_keys)\b/i;
 const SET_BACK_SQL = 'PRAGMA query_only = OFF; PRAGMA defer_foreign_keys = OFF';
 const HAS_VALUE = /[=(]/;

@@ -39,7 +39,7 @@ import { beforeDispose, disposeAfter } from './scope-disposal.js';
 import type { TransactionSettings } from './start.js';
 import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
 
-/** What became of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
+/** The outcome of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 /** `acquired` until BEGIN has succeeded, then `open`, then the outcome. */
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
@@ -137,7 +137,7 @@ const oneTurn = Promise.resolve();
 export class Transaction {
   /** The scope tagged `transaction`, with the open connection as `IConnection`, or as what the option `connection` says. */
   readonly scope: IContainer;
-  /** What the scope has as `IConnection`: it refuses statements once the transaction has completed. */
+  /** The `IConnection` of the scope: it refuses statements once the transaction has completed. */
   readonly connection: IConnection;
   /** @internal The scope that it began in. */
   readonly parent: IContainer;
@@ -341,7 +341,7 @@ export class Transaction {
     }
   }
 
-  /** What comes after the transaction has completed is refused here, and published: its code awaits too little. */
+  /** Refuses and publishes a statement after the transaction has completed: the code that sent it awaits too little. */
   #takeTurn(sql: string, announced: object | undefined): Promise<void> | undefined {
     try {
       return this.#queue.enter();
@@ -548,7 +548,7 @@ export class Transaction {
         this.#phase = PHASES.committing;
         this.#send('COMMIT', (failed) => this.#settleCommit(failed));
       } else if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) {
-        // Behind a statement that was abandoned ROLLBACK would only queue up.
+        // ROLLBACK would only queue up behind the abandoned statement.
         this.#settleRollback();
       } else {
         this.#send('ROLLBACK', (failed) => this.#settleRollback(failed));
