@@ -15,9 +15,9 @@ poolContract({
     const folder = mkdtempSync(join(tmpdir(), 'my-pool-'));
     const pools: DatabasePool[] = [];
     return {
-      pool: ({ max: _one, ...limits } = {}) => {
+      pool: ({ max: _one, closeTimeoutMs = 100, ...others } = {}) => {
         const database = new DatabaseSync(join(folder, 'test.db'), { timeout: 0 });
-        const pool = sqlitePoolOver(nodeSqliteEngine(database), limits);
+        const pool = sqlitePoolOver(nodeSqliteEngine(database), { closeTimeoutMs, ...others });
         pools.push(pool);
         return pool;
       },
