@@ -1,11 +1,11 @@
 import { Registration } from '@ambit/container';
 import { connectionLost, Pause } from '@ambit/host-contract';
 import { TransactionError } from '@ambit/transaction';
+import type { Endpoint } from '../../src/api/document.js';
 import { Health } from '../../src/health.js';
 import { Problem } from '../../src/problem.js';
 import type { User } from '../../src/users/users.js';
 import type { JsonResponse, Request } from './http.js';
-import { exampleRequest, type DocumentedResponse, type DocumentedOperation } from './openapi-document.js';
 import { ordersAnd, usersAnd } from './replacements.js';
 import type { Stage } from './stage.js';
 
@@ -146,7 +146,14 @@ const WAYS: Readonly<Record<string, Way>> = {
 
 export const waysKnown: readonly string[] = Object.keys(WAYS);
 
-export function wayTo({ status, name }: DocumentedResponse): string | undefined {
+/** A response that the document describes. */
+export interface Promised {
+  readonly status: number;
+  readonly name: string;
+  readonly example: unknown;
+}
+
+export function wayTo({ status, name }: Promised): string | undefined {
   const way = `${status} ${name}`;
   return status === 201 || way in WAYS ? way : undefined;
 }
@@ -154,9 +161,11 @@ export function wayTo({ status, name }: DocumentedResponse): string | undefined 
 /** Makes the service send the documented response. */
 export function produce(
   stage: Stage,
-  operation: DocumentedOperation,
-  response: DocumentedResponse,
+  { method, path, request }: Endpoint,
+  { status, name, example }: Promised,
 ): Promise<JsonResponse<unknown>> {
-  const way = WAYS[`${response.status} ${response.name}`] ?? ask;
-  return way({ stage, asked: exampleRequest(operation, response.name), example: response.example });
+  const examples = request?.['application/json'].examples ?? {};
+  const body = (examples[name] ?? Object.values(examples)[0])?.value;
+  const asked = { method, path: path.replace('{id}', '019a9f3e-7c1b-7d52-9c3b-2f6f1f0a4b11'), body };
+  return (WAYS[`${status} ${name}`] ?? ask)({ stage, asked, example });
 }
