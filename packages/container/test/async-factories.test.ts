@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { onDispose, Registration, singleton, type DisposeError } from '../src/index.js';
+import { onDispose, Registration, singleton, type DisposeError, onStart } from '../src/index.js';
 import { gate, logged, turn } from './support/disposers.js';
 import { heapAfterCollection } from './support/memory.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
@@ -118,19 +118,6 @@ describe('a singleton from an async factory', () => {
     await app.dispose();
 
     expect(end.mock.calls).toEqual([[made]]);
-  });
-
-  it('does not dispose what it resolves to, where that is a value', async () => {
-    const pool = disposable();
-    const app = openApplication(
-      Registration.fromValue(pool).to('IPool'),
-      Registration.fromFactory((same) => Promise.resolve(same), ['IPool'])
-        .pipe(singleton())
-        .to('ISame'),
-    );
-    expect(await app.resolve('ISame')).toBe(pool);
-    await app.dispose();
-    expect(pool.dispose).not.toHaveBeenCalled();
   });
 
   it('leaves what it resolves to with the scope around that owns it', async () => {
@@ -256,5 +243,82 @@ describe('what received the promise of an async factory that rejects', () => {
     expect(await app.resolve('IStore')).toBe('fallback');
     expect(await app.resolve('IStore')).toBe('fallback');
     expect(made).toHaveBeenCalledOnce();
+  });
+});
+
+describe('start() with async factories', () => {
+  it('awaits what async factories make', async () => {
+    const log: string[] = [];
+    const { opened, open } = gate();
+    const app = openApplication(
+      Registration.fromFactory(() => opened.then(() => log.push('connected')))
+        .pipe(singleton())
+        .to('IPool'),
+    );
+    void app.resolve('IPool');
+    const starting = app.start().then(() => log.push('started'));
+    await turn();
+    open();
+    await starting;
+
+    expect(log).toEqual(['connected', 'started']);
+  });
+
+  it('makes those with onStart, fails where one rejects, and the next start makes it again', async () => {
+    const cause = new Error('no database');
+    const log: string[] = [];
+    let attempts = 0;
+    const app = openApplication(
+      Registration.fromFactory(() => (++attempts === 1 ? Promise.reject(cause) : Promise.resolve('pool')))
+        .pipe(
+          singleton(),
+          onStart(async (pool) => log.push(await pool)),
+        )
+        .to('IPool'),
+    );
+    const error: unknown = await app.start().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'AMBIT_START_FAILED', key: 'IPool', cause });
+
+    await app.start();
+    expect(log).toEqual(['pool']);
+  });
+
+  it('fails where one without onStart is pending, and rejects then', async () => {
+    const cause = new Error('no database');
+    const { opened, open } = gate();
+    const app = openApplication(
+      Registration.fromFactory(() => opened.then(() => Promise.reject(cause)))
+        .pipe(singleton())
+        .to('IPool'),
+    );
+    void app.resolve('IPool');
+    const starting = app.start();
+    open();
+    await expect(starting).rejects.toMatchObject({ code: 'AMBIT_START_FAILED', key: 'IPool', cause });
+  });
+});
+
+describe('an async factory that was resolved and has failed before start()', () => {
+  const failing = (attempts: { left: number }) =>
+    Registration.fromFactory(async () => {
+      await Promise.resolve();
+      if (attempts.left-- > 0) throw new Error('not yet');
+      return {};
+    }).pipe(singleton());
+
+  it('is reported by start(), once', async () => {
+    const app = openApplication(failing({ left: 1 }).to('IPool'));
+    await expect(app.resolve<Promise<unknown>>('IPool')).rejects.toThrow('not yet');
+
+    await expect(app.start()).rejects.toMatchObject({ code: 'AMBIT_START_FAILED', key: 'IPool' });
+    await expect(app.start()).resolves.toBeUndefined();
+  });
+
+  it('is forgotten when it has succeeded since', async () => {
+    const app = openApplication(failing({ left: 1 }).to('IPool'));
+    await expect(app.resolve<Promise<unknown>>('IPool')).rejects.toThrow('not yet');
+    await app.resolve<Promise<unknown>>('IPool');
+
+    await expect(app.start()).resolves.toBeUndefined();
   });
 });

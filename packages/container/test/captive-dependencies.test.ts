@@ -3,10 +3,9 @@ import { all, hasTag, lazy, Registration, scope, singleton, type Binding, type C
 import { verify, type ScopeDeclaration } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
 import { refusal } from './support/refusal.js';
-import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 const problemsIn = (app: Container, ...scopes: ScopeDeclaration[]) => refusal(() => verify(app, ...scopes)).problems;
-const perTransaction = scope(hasTag('transaction'));
 const context = asking().pipe(singleton(), perRequest).to('IContext');
 
 /** Both keys and both lifetimes stand in the message, each once at least. */
@@ -54,12 +53,6 @@ describe('a captive dependency', () => {
     ]);
   });
 
-  it('is none where the dependent that asks for it later is not kept', () => {
-    const app = openApplication(asking(lazy('IOrders')).to('ISchedule'), asking('ISession').to('IOrders'));
-
-    expect(() => verify(app, request)).not.toThrow();
-  });
-
   it('is none where the other lifetime is beside it, not within', () => {
     const app = openApplication(
       asking('IAudit').pipe(singleton(), perRequest).to('IUsers'),
@@ -73,25 +66,6 @@ describe('a captive dependency', () => {
     ]);
   });
 
-  it('may be a key that transactions get directly', () => {
-    const app = openApplication(asking('ISession').pipe(singleton(), perRequest).to('IRepo'));
-    const [problem] = problemsIn(app, request);
-
-    expect(problem).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IRepo', 'ISession'] });
-    expectCapture(problem?.message ?? '', 'IRepo', 'ISession', '[request]', '[transaction]');
-  });
-
-  it('may belong to transactions while requests capture it', () => {
-    const app = openApplication(
-      asking('IUnitOfWork').pipe(singleton(), perRequest).to('IAudit'),
-      asking().pipe(singleton(), perTransaction).to('IUnitOfWork'),
-    );
-
-    expect(problemsIn(app, request)).toMatchObject([
-      { code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IAudit', 'IUnitOfWork'], tags: [['application'], ['request']] },
-    ]);
-  });
-
   it.each([
     ['the application', openApplication],
     ['a request', (...registrations: Binding[]) => openRequest(openApplication(...registrations))],
@@ -101,42 +75,5 @@ describe('a captive dependency', () => {
 
     expect(error).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', key: 'IContext', path: ['ICache', 'IContext'] });
     expectCapture(error.message, 'ICache', 'IContext', 'application', 'request');
-  });
-
-  it('is refused by resolve where the key was registered directly below', () => {
-    const app = openApplication(asking('ISession').pipe(singleton(), perRequest).to('IRepo'));
-    const transaction = openTransaction(openRequest(app)).register('ISession', () => 'open');
-    const error = refusal(() => transaction.resolve('IRepo'));
-
-    expect(error).toMatchObject({
-      code: 'AMBIT_CAPTIVE_DEPENDENCY',
-      key: 'ISession',
-      path: ['IRepo', 'ISession'],
-    });
-    expectCapture(error.message, 'IRepo', 'ISession', '[request]', '[transaction]');
-  });
-});
-
-describe('a service that depends on itself', () => {
-  const single = singleton();
-  it.each([
-    ['at once', [asking('A').to('A')], 'A'],
-    ['through another', [asking('B').to('A'), asking('A').to('B')], 'AB'],
-    ['through two others', [asking('B').to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
-    ['through mixed lifetimes', [asking('B').pipe(single).to('A'), asking('C').to('B'), asking('A').to('C')], 'ABC'],
-    ['through aliases', [Registration.alias('B').to('A'), Registration.alias('A').to('B')], 'AB'],
-    ['through an alias', [asking('B').to('A'), Registration.alias('A').to('B')], 'AB'],
-    ['through all of a key', [asking(all('B')).to('A'), asking('A').pipe(single).to('B')], 'AB'],
-  ])('%s is drawn once, with its path', (_, registrations, keys) => {
-    const [problem, ...rest] = problemsIn(openApplication(...registrations), request);
-    const { code, key = '', path = [], message, hint } = problem ?? {};
-    const ring = path.slice(path.indexOf(key));
-
-    expect(rest).toEqual([]);
-    expect(code).toBe('AMBIT_CYCLE');
-    expect(ring.slice(1).map(String).toSorted().join('')).toBe(keys);
-    expect(ring[0]).toBe(ring.at(-1));
-    expect(message).toContain(path.join(' -> '));
-    expect(hint).toContain('lazy(');
   });
 });

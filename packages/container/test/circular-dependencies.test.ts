@@ -1,13 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  all,
-  decorate,
-  Registration,
-  singleton,
-  type Binding,
-  type Container,
-  type ContainerError,
-} from '../src/index.js';
+import { all, decorate, Registration, singleton, type Binding, type ContainerError } from '../src/index.js';
 import { asking, resolving } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
@@ -109,44 +101,13 @@ describe('a circular dependency', () => {
 
     expect(app.resolve('A')).toBe('end');
   });
-
-  it('that a factory catches leaves nothing behind either', () => {
-    const careful = Registration.fromFactory((scope) => {
-      try {
-        return scope.resolve('A');
-      } catch {
-        return 'alone';
-      }
-    });
-    const app = openApplication(careful.pipe(once).to('A'));
-
-    expect(app.resolve('A')).toBe('alone');
-    expect(app.resolve('A')).toBe('alone');
-  });
 });
 
 describe('no circular dependency', () => {
-  it('is seen in a long chain of factories', () => {
-    const chain = Array.from({ length: 600 }, (_, i) => resolving(`K${i + 1}`).to(`K${i}`));
-
-    expect(openApplication(...chain, Registration.fromValue('end').to('K600')).resolve('K0')).toBe('end');
-  });
-
   it('is seen where a factory resolves its own key from the scope above', () => {
     const app = openApplication(Registration.fromValue('plain').to('ILogger'));
     const request = openRequest(app).register('ILogger', () => `[request] ${app.resolve<string>('ILogger')}`);
 
     expect(openTransaction(request).resolve('ILogger')).toBe('[request] plain');
-  });
-
-  it('is seen where factories open scopes and resolve their own key there, level by level', () => {
-    const levels = (left: number): Registration<unknown> =>
-      Registration.fromFactory((scope) => {
-        if (left === 0) return 'leaf';
-        const inner = scope.createScope({ tags: ['level'] }) as Container;
-        return inner.addRegistration(levels(left - 1).to('INode')).resolve('INode');
-      });
-
-    expect(openApplication(levels(30).to('INode')).resolve('INode')).toBe('leaf');
   });
 });

@@ -35,13 +35,6 @@ describe.each(['`static inject`', '@injectable'] as const)('a class that lists i
     expect(app.resolve(Pair).pair).toEqual(['a', 'b']);
   });
 
-  it('needs no list where it is registered', () => {
-    const { [way]: Pair } = classesThatNeed('a', 'b');
-    app.addRegistration(Registration.fromClass(Pair).to('pair'));
-
-    expect(app.resolve('pair')).toMatchObject({ pair: ['a', 'b'] });
-  });
-
   it('receives those of the registration where that has a list, too', () => {
     const { [way]: Pair } = classesThatNeed('a', 'b');
     app.addRegistration(Registration.fromClass(Pair, ['c', 'a']).to('other'));
@@ -71,12 +64,6 @@ describe.each(['`static inject`', '@injectable'] as const)('a class that lists i
     const other = openApplication(Registration.fromClass(Pair).to('pair'));
 
     expect(() => verify(other)).toThrow("'misspelt'");
-  });
-
-  it('is refused where a required parameter is missing in the list', () => {
-    const { [way]: Pair } = classesThatNeed();
-
-    expect(refusal(() => app.resolve(Pair)).message).toContain('Parameter 0');
   });
 });
 

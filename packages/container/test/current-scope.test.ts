@@ -6,11 +6,6 @@ import { gate, turn } from './support/disposers.js';
 const open = (tag = 'request') => new Container().createScope({ tags: [tag] });
 
 describe('the current scope', () => {
-  it('is the one that the work runs in', () => {
-    const request = open();
-    expect(runInScope(request, currentScope)).toBe(request);
-  });
-
   it('is there after every await, in timers and in what the work starts without waiting', async () => {
     const request = open();
     const seen: IContainer[] = [];
@@ -80,18 +75,6 @@ describe('the current scope', () => {
       expect(both[0]).toBe(requests[i]);
       expect(both[1]).toBe(requests[i]);
     }
-  });
-
-  it('is the transaction within its work, and the request again after it', async () => {
-    const request = open();
-    const transaction = request.createScope({ tags: ['transaction'] });
-    await runInScope(request, async () => {
-      await runInScope(transaction, async () => {
-        await turn();
-        expect(currentScope()).toBe(transaction);
-      });
-      expect(currentScope()).toBe(request);
-    });
   });
 
   it('is available in disposers, beside other stores of the caller', async () => {

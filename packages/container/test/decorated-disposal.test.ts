@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decorate, onDispose, Registration, singleton } from '../src/index.js';
-import { openApplication, openRequest, perRequest } from './support/scopes.js';
+import { openApplication } from './support/scopes.js';
 
 /** A service that notes its disposal. */
 class Closable {
@@ -28,15 +28,6 @@ describe('a decorated singleton', () => {
     expect(disposed).toEqual(['outermost']);
   });
 
-  it('of a request is disposed with the request', async () => {
-    const disposed: string[] = [];
-    const request = openRequest(openApplication(inner(disposed).pipe(perRequest, wrapped('wrapper')).to('IService')));
-    request.resolve('IService');
-    await request.dispose();
-
-    expect(disposed).toEqual(['wrapper']);
-  });
-
   it('is disposed by the outermost layer that can be disposed', async () => {
     const disposed: string[] = [];
     const app = openApplication(
@@ -48,19 +39,6 @@ describe('a decorated singleton', () => {
     await app.dispose();
 
     expect(disposed).toEqual(['wrapper', 'inner']);
-  });
-
-  it('is disposed once when the decorator hands back what it got', async () => {
-    const disposed: string[] = [];
-    const app = openApplication(
-      inner(disposed)
-        .pipe(decorate((layer) => layer))
-        .to('IService'),
-    );
-    app.resolve('IService');
-    await app.dispose();
-
-    expect(disposed).toEqual(['inner']);
   });
 
   it('is disposed by onDispose in place of every layer', async () => {
@@ -96,23 +74,6 @@ describe('a decorated singleton', () => {
   });
 });
 
-describe('a decorated registration without singleton', () => {
-  it('is not disposed, neither wrapper nor inner', async () => {
-    const disposed: string[] = [];
-    const app = openApplication(
-      Registration.fromFactory(() => new Closable('inner', disposed))
-        .pipe(wrapped('wrapper'))
-        .to('IMade'),
-      Registration.fromValue(new Closable('value', disposed)).pipe(wrapped('wrapper')).to('IValue'),
-    );
-    app.resolve('IMade');
-    app.resolve('IValue');
-    await app.dispose();
-
-    expect(disposed).toEqual([]);
-  });
-});
-
 describe('a decorated value', () => {
   it('is not disposed when the decorator hands it back, singleton or not', async () => {
     const disposed: string[] = [];
@@ -123,16 +84,5 @@ describe('a decorated value', () => {
     await app.dispose();
 
     expect(disposed).toEqual([]);
-  });
-
-  it('is not disposed under a wrapper that is kept, whether or not that can be disposed', async () => {
-    const disposed: string[] = [];
-    const value = Registration.fromValue(new Closable('value', disposed)).pipe(singleton());
-    const app = openApplication(value.pipe(bare).to('IBare'), value.pipe(wrapped('wrapper')).to('IWrapped'));
-    app.resolve('IBare');
-    app.resolve('IWrapped');
-    await app.dispose();
-
-    expect(disposed).not.toContain('value');
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decorate, inject, onDispose, onStart, Registration, singleton, type IContainer } from '../src/index.js';
-import { refusal } from './support/refusal.js';
+import { decorate, onDispose, onStart, Registration, singleton, type IContainer } from '../src/index.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 class Greeter {
@@ -24,14 +23,6 @@ describe('decorate', () => {
     expect(made).toBeInstanceOf(Loud);
     expect(made.inner).toBeInstanceOf(Greeter);
     expect(made.greet()).toBe('HELLO');
-  });
-
-  it('gives the wrapper to everything that asks for the key', () => {
-    class Page {
-      constructor(@inject('IGreeter') readonly inner: { greet(): string }) {}
-    }
-    const app = openApplication(greeter.pipe(loud).to('IGreeter'), Registration.fromClass(Page).to('IPage'));
-    expect(app.resolve<Page>('IPage').inner.greet()).toBe('HELLO');
   });
 
   it('wraps classes, values and factories', () => {
@@ -66,14 +57,6 @@ describe('decorate', () => {
     expect(one.resolve<Loud>('IOwn').inner).not.toBe(other.resolve<Loud>('IOwn').inner);
   });
 
-  it('wraps every new instance of a registration without singleton again', () => {
-    const app = openApplication(greeter.pipe(loud).to('IGreeter'));
-    const [one, other] = [app.resolve<Loud>('IGreeter'), app.resolve<Loud>('IGreeter')];
-
-    expect(one).not.toBe(other);
-    expect(one.inner).not.toBe(other.inner);
-  });
-
   it('sees the scope that owns a singleton, and the scope that asks for anything else', () => {
     const seen: IContainer[] = [];
     const watch = decorate((inner: Greeter, scope) => {
@@ -90,28 +73,6 @@ describe('decorate', () => {
     for (const key of ['IShared', 'IOwn', 'INew']) transaction.resolve(key);
 
     expect(seen).toEqual([app, request, transaction]);
-  });
-
-  it('may resolve what it needs', () => {
-    const named = decorate((inner: Greeter, scope) => `${inner.greet()} ${scope.resolve<string>('IName')}`);
-    const app = openApplication(greeter.pipe(named).to('IGreeter'), Registration.fromValue('Ada').to('IName'));
-    expect(openRequest(app).resolve('IGreeter')).toBe('hello Ada');
-  });
-
-  it.each([
-    ['a singleton', greeter.pipe(singleton())],
-    ['a registration without singleton', greeter],
-    ['a value', Registration.fromValue(new Greeter()).pipe(singleton())],
-  ])('on %s that resolves its own key is a cycle', (_, registration) => {
-    const itself = decorate((_inner: Greeter, scope) => scope.resolve<Greeter>('IGreeter'));
-    const app = openApplication(
-      registration.pipe(itself).to('IGreeter'),
-      Registration.fromFactory((inner) => ({ inner }), ['IGreeter']).to('IPage'),
-    );
-    const error = refusal(() => app.resolve('IPage'));
-
-    expect(error).toMatchObject({ code: 'AMBIT_CYCLE', key: 'IGreeter' });
-    expect(error.path.slice(-2)).toEqual(['IGreeter', 'IGreeter']);
   });
 
   it('concerns the one registration it is piped to, not another of the key or a neighbour', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Container } from '../src/index.js';
-import { failing, holding, logged, slow, turn } from './support/disposers.js';
+import { failing, holding, logged } from './support/disposers.js';
 
 describe('a callback given to defer', () => {
   it('runs in its turn among the instances, the newest first', async () => {
@@ -12,25 +12,6 @@ describe('a callback given to defer', () => {
     expect(log).toEqual(['IOrders', 'deferred', 'IUsers']);
   });
 
-  it('is awaited before older instances are disposed', async () => {
-    const log: string[] = [];
-    const request = holding(new Container().createScope(), logged(log, 'IUsers'));
-    request.defer(async () => {
-      await turn();
-      log.push('deferred');
-    });
-    await request.dispose();
-    expect(log).toEqual(['deferred', 'IUsers']);
-  });
-
-  it('runs when the scope around it is disposed, before the instances there', async () => {
-    const log: string[] = [];
-    const app = holding(new Container(), slow(log, 'pool'));
-    app.createScope().defer(() => log.push('deferred'));
-    await app.dispose();
-    expect(log).toEqual(['deferred', 'pool is disposing', 'pool disposed']);
-  });
-
   it('runs once, called with nothing, though the scope is disposed twice', async () => {
     const end = vi.fn<(...given: unknown[]) => void>();
     const request = new Container().createScope();
@@ -39,23 +20,6 @@ describe('a callback given to defer', () => {
     await Promise.all([request.dispose(), request.dispose()]);
     expect(end).toHaveBeenCalledOnce();
     expect(end.mock.lastCall?.[0]).toBeUndefined();
-  });
-
-  it('runs as often as it was deferred', async () => {
-    const end = vi.fn<() => void>();
-    const request = new Container().createScope();
-    request.defer(end);
-    request.defer(end);
-    await request.dispose();
-    expect(end).toHaveBeenCalledTimes(2);
-  });
-
-  it('does not run when other scopes are disposed', async () => {
-    const end = vi.fn<() => void>();
-    const app = new Container();
-    app.createScope().defer(end);
-    await app.createScope().dispose();
-    expect(end).not.toHaveBeenCalled();
   });
 
   it.each([

@@ -46,11 +46,6 @@ describe('a disposer that fails', () => {
     });
   });
 
-  it.each([undefined, null, 'a string', 0])('may throw %j, which is reported as it is', async (thrown) => {
-    const owner = holding(request(), failing(thrown));
-    expect(await failureOf(owner.dispose())).toMatchObject({ errors: [thrown] });
-  });
-
   it('cannot even be looked at: that is its failure, and the rest is disposed', async () => {
     const log: string[] = [];
     let broken = false;
@@ -90,28 +85,9 @@ describe('a disposer that fails', () => {
     expect(message).toMatch(/'IAudit'.*\[application\] > \[request\].*the disk is full/);
     expect(failures).toMatchObject([{ key: 'IAudit', tags: [['application'], ['request']] }]);
   });
-
-  it('because it resolves from its own scope gets the disposed error, and the rest is disposed', async () => {
-    const log: string[] = [];
-    const owner = holding(request(), logged(log, 'IPool')).register('IClock', () => 0);
-    const curious = Registration.fromFactory(() => ({ dispose: () => owner.resolve('IClock') })).pipe(singleton());
-    expect(await failureOf(holding(owner, curious).dispose())).toMatchObject({ errors: [{ code: 'AMBIT_DISPOSED' }] });
-    expect(log).toEqual(['IPool']);
-  });
 });
 
 describe('a disposer that fails in a child', () => {
-  it('does not keep the parent from disposal, and the parent reports it with its own, in one flat list', async () => {
-    const log: string[] = [];
-    const [inner, outer] = [new Error('inner'), new Error('outer')];
-    const app = holding(holding(new Container({ tags: ['application'] }), logged(log, 'IPool')), failing(outer));
-    holding(app.createScope({ tags: ['request'] }).createScope({ tags: ['transaction'] }), failing(inner));
-    const error = (await failureOf(app.dispose())) as DisposeError;
-    expect(error.errors).toEqual([inner, outer]);
-    expect(error.failures.map(({ tags }) => tags.at(-1))).toEqual([['transaction'], ['application']]);
-    expect(log).toEqual(['IPool']);
-  });
-
   it('is reported to the caller that disposed the child and to a parent that waited for it', async () => {
     const error = new Error('reported twice');
     const child = holding(request(), failing(error));

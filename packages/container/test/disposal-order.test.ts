@@ -11,20 +11,6 @@ function family() {
 }
 
 describe('the order of disposal', () => {
-  it.each([
-    ['the dependency was asked for first', ['IPool', 'IUsers']],
-    ['only what needs it was asked for', ['IUsers']],
-  ])('an instance is disposed before its dependencies, when %s', async (_, asked) => {
-    const log: string[] = [];
-    const app = new Container().addRegistration(
-      logged(log, 'IUsers', 'IPool').to('IUsers'),
-      logged(log, 'IPool').to('IPool'),
-    );
-    for (const key of asked) app.resolve(key);
-    await app.dispose();
-    expect(log).toEqual(['IUsers', 'IPool']);
-  });
-
   it('the instances of a scope are disposed one after another, the newest first', async () => {
     const log: string[] = [];
     const app = new Container();
@@ -47,16 +33,6 @@ describe('the order of disposal', () => {
     for (const end of disposers) holding(app, end);
     await app.dispose();
     expect(log).toEqual(['D is disposing', 'D disposed', 'C', 'B is disposing', 'B disposed', 'A']);
-  });
-
-  it('children are disposed before their parent, the newest first', async () => {
-    const log: string[] = [];
-    const app = holding(new Container(), logged(log, 'application'));
-    const first = holding(app.createScope(), logged(log, 'first request'));
-    holding(app.createScope(), logged(log, 'second request'));
-    holding(first.createScope(), logged(log, 'transaction of the first'));
-    await app.dispose();
-    expect(log).toEqual(['second request', 'transaction of the first', 'first request', 'application']);
   });
 
   it('children do not wait for one another, and their parent waits for all of them', async () => {
@@ -89,22 +65,6 @@ describe('the order of disposal', () => {
     open();
     await Promise.all([child, parent]);
     expect(log).toEqual(['users is disposing', 'users disposed', 'pool']);
-  });
-
-  it('a disposer of a request may use what the application gave it, when the application is disposed', async () => {
-    const log: string[] = [];
-    const { app, request } = family();
-    const pool = { open: true, dispose: () => void (pool.open = false) };
-    const users = Registration.fromFactory((from) => {
-      const given = from.resolve<typeof pool>('IPool');
-      return { dispose: () => turn().then(() => log.push(given.open ? 'the pool is open' : 'the pool is closed')) };
-    });
-    const shared = Registration.fromFactory(() => pool).pipe(singleton());
-    app.addRegistration(shared.to('IPool'));
-    holding(request, users.pipe(singleton()));
-    await app.dispose();
-    expect(log).toEqual(['the pool is open']);
-    expect(pool.open).toBe(false);
   });
 
   it('what the caller of dispose keeps in an AsyncLocalStorage is available in every disposer', async () => {

@@ -76,29 +76,4 @@ describe('a scope that was disposed', () => {
       expect(() => scope.resolve('IUsers')).toThrow('AMBIT_DISPOSED');
     }
   });
-
-  it('refuses in every scope below before the first disposer runs', async () => {
-    const app = new Container();
-    const older = app.createScope().createScope();
-    const seen: boolean[] = [];
-    app.createScope().defer(() => seen.push(older.disposed));
-    await app.dispose();
-    expect(seen).toEqual([true]);
-  });
-
-  it('leaves the scope around it and its siblings usable', async () => {
-    const { app, request } = family();
-    const sibling = app.createScope().register('IUsers', () => 1);
-    await request.dispose();
-    expect([app.disposed, request.disposed, sibling.disposed]).toEqual([false, true, false]);
-    expect(sibling.resolve('IUsers')).toBe(1);
-  });
-
-  it('says how long ago it was opened', async () => {
-    const { request } = family();
-    await request.dispose();
-    const now = performance.now();
-    vi.spyOn(performance, 'now').mockImplementation(() => now + 65_000);
-    expect((await errorOf(() => request.resolve('IUsers'))).message).toMatch(/opened 65\.\d s ago/);
-  });
 });

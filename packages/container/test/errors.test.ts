@@ -1,10 +1,23 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { all, ContainerError, decorate, onDispose, onStart, Registration, singleton } from '../src/index.js';
-import { verify } from '../src/tools.js';
+import {
+  all,
+  ContainerError,
+  decorate,
+  onDispose,
+  onStart,
+  Registration,
+  singleton,
+  hasTag,
+  lazy,
+  lifetimes,
+  scope,
+  Container,
+} from '../src/index.js';
+import { verify, override } from '../src/tools.js';
 import { asking, resolving } from './support/asking.js';
 import { refusal } from './support/refusal.js';
-import { openApplication, openRequest, openTransaction } from './support/scopes.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 describe('an error of the container', () => {
   it('is one class with a code, the key, the path, the tags and a hint, all of them in its message', () => {
@@ -58,7 +71,7 @@ describe('the path', () => {
       'a decorator',
       [
         asking()
-          .pipe(decorate((_, scope) => scope.resolve('B')))
+          .pipe(decorate((_, from) => from.resolve('B')))
           .to('A'),
       ],
       ['A', 'B'],
@@ -100,7 +113,7 @@ describe('the path', () => {
 
   it('leads through a factory that was registered directly', () => {
     const app = openApplication(asking('IMissing').to('IInner'), asking('IDirect').to('IOuter'));
-    const request = openRequest(app).register('IDirect', (scope) => scope.resolve('IInner'));
+    const request = openRequest(app).register('IDirect', (from) => from.resolve('IInner'));
 
     expect(refusal(() => request.resolve('IOuter')).path).toEqual(['IOuter', 'IDirect', 'IInner', 'IMissing']);
   });
@@ -149,11 +162,11 @@ describe('errors of your own', () => {
       Registration.fromFactory(() => (broken ? fail() : 'primary'))
         .pipe(singleton())
         .to('IPrimary'),
-      Registration.fromFactory((scope) => {
+      Registration.fromFactory((from) => {
         try {
-          return scope.resolve('IPrimary');
+          return from.resolve('IPrimary');
         } catch {
-          return scope.resolve('IBackup');
+          return from.resolve('IBackup');
         }
       }).to('IStore'),
       Registration.fromValue('backup').to('IBackup'),
@@ -181,4 +194,172 @@ describe('errors of your own', () => {
     await expect(app.start()).rejects.toMatchObject({ code: 'AMBIT_START_FAILED', key: 'IPool', cause: thrown });
     await expect(app.dispose()).rejects.toMatchObject({ code: 'AMBIT_DISPOSE_FAILED', errors: [thrown] });
   });
+});
+
+const broken = new Error('the database is not there yet');
+
+describe('a constructor that throws and succeeds later', () => {
+  it.each([['a string'], [undefined], [null], [42]])('may throw what is no error: %o', (thrown) => {
+    let attempts = 0;
+    const make = () => {
+      if (++attempts === 1) throw thrown;
+      return 'made';
+    };
+    const app = openApplication(Registration.fromFactory(make).pipe(singleton()).to('IPool'));
+
+    let caught: unknown = 'nothing was thrown';
+    try {
+      app.resolve('IPool');
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBe(thrown);
+    expect(app.resolve('IPool')).toBe('made');
+  });
+});
+
+it('an instance that does not let anybody look at it is kept, and has nothing to dispose', async () => {
+  const hidden = new Proxy(
+    {},
+    {
+      get: () => {
+        throw broken;
+      },
+    },
+  );
+  const app = openApplication(
+    Registration.fromFactory(() => hidden)
+      .pipe(singleton())
+      .to('IHidden'),
+  );
+
+  expect(app.resolve('IHidden') === hidden).toBe(true);
+  expect(app.resolve('IHidden') === hidden).toBe(true);
+  await app.dispose();
+});
+
+describe('the hint', () => {
+  it.each([
+    ['IUserRepositry', 'a letter is missing'],
+    ['IUserReposittory', 'a letter is too much'],
+    ['IUserRepositary', 'a letter is another'],
+    ['IUserReopsitory', 'two letters changed places'],
+    ['UserRepository', 'the first letter is missing'],
+    ['IUserRepositoryy', 'the last letter is double'],
+    ['iuserrepository', 'capital letters are small'],
+  ])('for %s suggests the key that is meant: %s', (key) => {
+    const app = openApplication(asking().to('IUserRepository'), asking().to('IOther'));
+
+    expect(refusal(() => openRequest(app).resolve(key))).toMatchObject({
+      code: 'AMBIT_NOT_REGISTERED',
+      key,
+      hint: expect.stringContaining("'IUserRepository'") as string,
+    });
+  });
+
+  it('suggests no key that was there while it was overridden only', () => {
+    const app = openApplication(asking(lazy('INew')).to('IUsers'));
+    override(app, asking().to('INew'))[Symbol.dispose]();
+
+    expect(refusal(() => app.resolve('INew')).hint).not.toContain('did you mean');
+  });
+
+  it('speaks of the lifetime of an entry of a graph, whose predicate nobody wrote', () => {
+    const { make, build } = lifetimes('application', 'request', 'transaction');
+    const { registrations } = build({ IUnitOfWork: make('transaction', () => ({})) });
+    const { hint } = refusal(() => openRequest(openApplication(...registrations)).resolve('IUnitOfWork'));
+
+    expect(hint).toBe("its lifetime asks for 'transaction'; neither this scope nor one around it has that");
+  });
+
+  it('suggests nothing far-fetched', () => {
+    const app = openApplication(asking().to('IUserRepository'), asking().to(Symbol('ILogger')), asking().to('A'));
+
+    expect(refusal(() => app.resolve('IUserRepos')).hint).not.toContain('IUserRepository');
+    expect(refusal(() => app.resolve('B')).hint).not.toContain("'A'");
+  });
+
+  it.each([
+    ['one tag', asking().pipe(perRequest), ['request']],
+    [
+      'one of two',
+      asking().pipe(scope((tagged) => tagged.hasTag('request') || tagged.hasTag('job'))),
+      ['request', 'job'],
+    ],
+    ['the first of two', asking().pipe(perRequest, scope(hasTag('admin'))), ['request']],
+    ['the second of two', asking().pipe(scope(hasTag('application')), scope(hasTag('admin'))), ['admin']],
+  ])('says which tag a predicate asked for without result: %s', (_, registration, tags) => {
+    const app = openApplication(registration.to('IUsers'));
+    const error = refusal(() => app.resolve('IUsers'));
+
+    expect(error).toMatchObject({ code: 'AMBIT_OUT_OF_SCOPE', key: 'IUsers', tags: [['application']] });
+    for (const tag of tags) expect(error.hint).toContain(`'${tag}'`);
+    expect(error.hint).not.toContain("'application'");
+  });
+
+  it('speaks of the predicate, too, where it asked for no tag', () => {
+    const app = openApplication(
+      asking()
+        .pipe(scope(() => false))
+        .to('IUsers'),
+    );
+
+    expect(refusal(() => app.resolve('IUsers')).hint).toContain('predicate');
+  });
+});
+
+describe('what cannot be a registration', () => {
+  it.each([
+    ['undefined', undefined],
+    ['null', null],
+    ['a number', 7],
+    ['an object', {}],
+    ['an object without a prototype', Object.create(null)],
+  ])('is refused at once: %s as a key', (_, wrong) => {
+    const key = wrong as string;
+
+    expect(refusal(() => asking().to(key)).code).toBe('AMBIT_BAD_REGISTRATION');
+    expect(refusal(() => openApplication().register(key, () => 1)).code).toBe('AMBIT_BAD_REGISTRATION');
+    expect(refusal(() => openApplication().resolve(key)).code).toMatch(/^AMBIT_/);
+  });
+
+  it.each([
+    ['no key', asking()],
+    ['undefined', undefined],
+    ['null', null],
+    ['a class', Container],
+    ['a list', [asking().to('A')]],
+    ['a string', 'A'],
+    ['a number', 7],
+    ['a key alone', { key: 'A' }],
+  ])('is refused at once: %s in place of a registration', (_, wrong) => {
+    expect(refusal(() => openApplication().addRegistration(wrong as never)).code).toBe('AMBIT_BAD_REGISTRATION');
+  });
+
+  it.each([
+    ['an object as a class', () => Registration.fromClass({} as never)],
+    ['an arrow function as a class', () => Registration.fromClass((() => 1) as never)],
+    ['a value as a factory', () => Registration.fromFactory(1 as never)],
+    ['a value in register', () => openApplication().register('A', 1 as never)],
+    [
+      'onDispose on a value',
+      () =>
+        Registration.fromValue(1)
+          .pipe(
+            singleton(),
+            onDispose(() => {}),
+          )
+          .to('A'),
+    ],
+  ])('is refused at once: %s', (_, register) => {
+    expect(refusal(register).code).toBe('AMBIT_BAD_REGISTRATION');
+  });
+
+  it.each([['request'], [['request', 1]], [['request', Symbol('tag')]], [{}], [7]])(
+    'is refused at once: the tags %j',
+    (tags) => {
+      expect(refusal(() => openApplication().createScope({ tags: tags as never })).code).toBe('AMBIT_OPTION');
+      expect(refusal(() => new Container({ tags: tags as never })).code).toBe('AMBIT_OPTION');
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { describe, expect, it, vi } from 'vitest';
-import { Container, hasTag, onDispose, Registration, scope, singleton } from '../src/index.js';
+import { Container, hasTag, Registration, scope, singleton } from '../src/index.js';
 import { failing, holding, logged } from './support/disposers.js';
 import { CHANNELS, listen, uncaughtDuring, type Published } from './support/events.js';
 
@@ -63,20 +63,6 @@ describe('what the diagnostics channels publish', () => {
       { name: 'instance:disposed', scope: app, key: 'IAudit', error },
       { name: 'instance:disposed', scope: app, key: 'IPool' },
     ]);
-  });
-
-  it('one disposal of an instance, though two functions dispose it', async () => {
-    const events: string[] = [];
-    const twice = Registration.fromFactory(() => ({})).pipe(
-      singleton(),
-      onDispose(() => {}),
-      onDispose(() => {}),
-    );
-    const app = new Container().addRegistration(twice.to('IFile'));
-    app.resolve('IFile');
-    listen((event) => events.push(line(event)), 'ambit:instance:disposed');
-    await app.dispose();
-    expect(events).toEqual(['instance:disposed IFile']);
   });
 
   it('nothing of an instance whose constructor threw', () => {
@@ -159,13 +145,5 @@ describe('subscribers', () => {
     const errors = await uncaughtDuring(async () => void app.resolve('IPool'));
     expect(errors).toEqual([]);
     expect(seen).toEqual([app.resolve('IPool')]);
-  });
-
-  it('may use and dispose the scope they are notified of', async () => {
-    const log: string[] = [];
-    listen(({ scope: opened }) => void opened.resolve('IUsers'), 'ambit:scope:opened');
-    const request = open(application(log));
-    await request.dispose();
-    expect(log).toEqual(['IUsers']);
   });
 });

@@ -45,15 +45,6 @@ describe('explain', () => {
     );
   });
 
-  it('reports nothing but rejected ones where every predicate says no', () => {
-    const { winner, rejected } = explain(openApplication(asking().pipe(perRequest).to('IUsers')), 'IUsers');
-
-    expect(winner).toBeUndefined();
-    expect(rejected).toMatchObject([
-      { kind: 'class', owner: undefined, why: expect.stringMatching(/predicate/) as string },
-    ]);
-  });
-
   it.each([['IUnknown'], [''], ['__proto__'], [Symbol('unknown')]])('of the unknown key %s is empty', (key) => {
     const explanation = explain(openRequest(openApplication(asking().to('IUsers'))), key);
 
@@ -68,15 +59,6 @@ describe('explain', () => {
     expect(explanation.winner).toMatchObject({ kind: 'class', singleton: false });
     expect(String(explanation)).toContain('class Users');
     expect(String(explanation)).not.toMatch(/nothing wins/);
-  });
-
-  it('has one winner, also for a registration that was added twice', () => {
-    const users = asking().to('IUsers');
-    const request = openRequest(openApplication(users, users)).addRegistration(users);
-    const { winner, rejected } = explain(request, 'IUsers');
-
-    expect(winner).toMatchObject({ owner: REQUEST });
-    for (const { why } of rejected) expect(why).toMatch(/^rejected/);
   });
 
   it('sees an override win over all others, while it lasts', () => {
@@ -99,13 +81,6 @@ describe('explain', () => {
     fake[Symbol.dispose]();
 
     expect(String(explain(request, 'IUsers'))).toBe(before);
-  });
-
-  it('of a parent does not know what a child has', () => {
-    const app = openApplication();
-    openRequest(app).register('IUser', () => 'Ada');
-
-    expect(explain(app, 'IUser')).toMatchObject({ winner: undefined, rejected: [] });
   });
 
   it('makes nothing', () => {

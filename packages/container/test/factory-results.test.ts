@@ -3,12 +3,10 @@ import {
   type Container,
   decorate,
   externallyOwned,
-  onDispose,
   Registration,
   scope as onlyWhere,
   hasTag,
   singleton,
-  type IContainer,
 } from '../src/index.js';
 import { heapAfterCollection } from './support/memory.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
@@ -54,47 +52,6 @@ describe('what a factory hands on is disposed by its owner alone', () => {
     expect(pool.dispose).toHaveBeenCalledTimes(times);
   });
 
-  it('where a decorator fails before the layer that was to be disposed', async () => {
-    const pool = disposable();
-    const failing = decorate((): { release(): void } => {
-      throw new Error('cannot wrap');
-    });
-    const app = openApplication(
-      Registration.fromFactory(() => pool)
-        .pipe(singleton())
-        .to('IPool'),
-      Registration.fromFactory((same) => same, ['IPool'])
-        .pipe(
-          singleton(),
-          perRequest,
-          failing,
-          onDispose((session) => session.release()),
-        )
-        .to('ISession'),
-    );
-    const request = openRequest(app);
-    expect(() => request.resolve('ISession')).toThrow('cannot wrap');
-    await end(request);
-    expect(pool.dispose).not.toHaveBeenCalled();
-    await end(app);
-    expect(pool.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('where what is registered directly gives another one each time', async () => {
-    const connections = [disposable(), disposable()];
-    const left = [...connections];
-    const app = openApplication(
-      Registration.fromFactory((connection) => ({ connection }), ['ISession']).to('IRepository'),
-      Registration.fromFactory((connection) => connection, ['ISession', 'IRepository'])
-        .pipe(singleton())
-        .to('ISame'),
-    );
-    app.register('ISession', () => left.shift());
-    expect(app.resolve('ISame')).toBe(connections[0]);
-    await end(app);
-    for (const { dispose } of connections) expect(dispose).not.toHaveBeenCalled();
-  });
-
   const wrapped = (pool: ReturnType<typeof disposable>, marked: (typeof OWNERS)[number][1], key: string) => {
     const proxied = decorate((inner: typeof pool) => new Proxy(inner, {}));
     return openApplication(
@@ -126,24 +83,6 @@ describe('what a factory hands on is disposed by its owner alone', () => {
   });
 });
 
-it('what a factory makes is disposed though its parent is a scope', async () => {
-  const disposed = vi.fn<() => void>();
-  class Jobs {
-    constructor(readonly parent: IContainer) {}
-    dispose() {
-      disposed();
-    }
-  }
-  const app = openApplication(
-    Registration.fromFactory((from) => new Jobs(from))
-      .pipe(singleton())
-      .to('IJobs'),
-  );
-  app.resolve('IJobs');
-  await app.dispose();
-  expect(disposed).toHaveBeenCalledOnce();
-});
-
 it('what was registered directly is not held by the scope once something else is registered', async () => {
   const app = openApplication();
   app.register('IJob', (from) => from.createScope({ tags: ['job'] }));
@@ -152,20 +91,4 @@ it('what was registered directly is not held by the scope once something else is
   app.register('IJob', () => 'another');
   await heapAfterCollection();
   expect(job.deref()).toBeUndefined();
-});
-
-it('what was registered directly on one scope is disposed where another scope makes it by a factory', async () => {
-  const pool = disposable();
-  const app = openApplication(
-    Registration.fromFactory(() => pool)
-      .pipe(singleton(), perRequest)
-      .to('IPool'),
-  );
-  const [directly, made] = [openRequest(app).register('IOther', () => pool), openRequest(app)];
-  directly.resolve('IOther');
-  made.resolve('IPool');
-  await directly.dispose();
-  expect(pool.dispose).not.toHaveBeenCalled();
-  await made.dispose();
-  expect(pool.dispose).toHaveBeenCalledOnce();
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { all, hasTag, inject, lazy, Registration, scope, singleton } from '../src/index.js';
-import { explain, graph, override, toMermaid, verify, type Graph, type ScopeDeclaration } from '../src/tools.js';
+import { explain, graph, type Graph, type ScopeDeclaration } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
 import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
@@ -90,28 +90,6 @@ describe('the graph', () => {
     expect(missingIn(drawn)).toEqual([]);
   });
 
-  it('shows no key as missing that verify does not miss', () => {
-    class WithDefault {
-      constructor(
-        readonly size = 10,
-        @inject('IPool') readonly pool?: unknown,
-      ) {}
-    }
-    const app = openApplication(
-      asking('ISession').to('IOrders'),
-      asking().to('IPool'),
-      Registration.fromClass(WithDefault).to('IUsers'),
-    );
-    verify(app, request);
-    const drawn = graph(app, request);
-
-    expect(missingIn(drawn)).toEqual([]);
-    expect(edgesOf(drawn)).toEqual([
-      'application/IOrders one transaction/ISession',
-      'application/IUsers one application/IPool',
-    ]);
-  });
-
   it('goes on through classes that nobody registered', () => {
     class Inner {}
     class Outer {
@@ -121,43 +99,6 @@ describe('the graph', () => {
     expect(edgesOf(graph(openApplication(asking(Outer).to('IRoot'))))).toEqual([
       'application/IRoot one application/Outer',
       'application/Outer one application/Inner',
-    ]);
-  });
-
-  it('of faulty registrations is drawn as well', () => {
-    class Keyless {
-      constructor(
-        readonly size: number,
-        @inject('B') readonly b: unknown,
-      ) {}
-    }
-    const app = openApplication(
-      asking('B').to('A'),
-      asking('A', 'A').to('B'),
-      asking('IContext').pipe(singleton()).to('ICache'),
-      asking().pipe(singleton(), perRequest).to('IContext'),
-      asking()
-        .pipe(scope(hasTag('nowhere')))
-        .to('INever'),
-      Registration.fromClass(Keyless).to('IKeyless'),
-    );
-    const edges = edgesOf(graph(app, request));
-
-    expect(edges).toEqual(
-      expect.arrayContaining(['application/A one application/B', 'application/B one application/A']),
-    );
-    expect(edges.filter((edge) => edge.startsWith('application/B'))).toHaveLength(1);
-    expect(edges).toContain('application/IKeyless one application/B');
-    expect(toMermaid(graph(app, request))).not.toContain('undefined');
-  });
-
-  it('shows an override in place of what it replaces', () => {
-    const app = openApplication(asking('IPool').to('IUsers'), asking('IMissing').to('IPool'));
-    override(app, Registration.fromValue('fake').to('IPool'));
-
-    expect(graph(app).nodes.map(({ key, kind }) => [key, kind])).toEqual([
-      ['IUsers', 'class'],
-      ['IPool', 'value'],
     ]);
   });
 
@@ -175,12 +116,5 @@ describe('the graph', () => {
     expect(graph(app, declared)).toEqual(graph(app, declared));
     expect(String(explain(live, 'IUser'))).toBe(before);
     expect(openRequest(app).resolve('IPool')).toBe(1);
-  });
-
-  it('starts at the container it is given', () => {
-    const app = openApplication(asking().to('IPool'));
-    const live = openRequest(app).register('IUser', () => 'Ada');
-
-    expect([...nodesOf(graph(live)).values()].toSorted()).toEqual(['application/IPool', 'request/IUser']);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Registration, singleton, type Container } from '../src/index.js';
-import { openApplication, openRequest, perRequest } from './support/scopes.js';
+import { Registration, singleton, type Container, hasTag, scope } from '../src/index.js';
+import { refusal } from './support/refusal.js';
+import { openApplication, openRequest, perRequest, openTransaction } from './support/scopes.js';
 
 class Service {
   readonly needed: readonly unknown[];
@@ -93,4 +94,46 @@ it('a registration added later does not make the application look through all va
   expect(looked).not.toHaveBeenCalled();
   void app.dispose();
   expect(given.dispose).not.toHaveBeenCalled();
+});
+
+const fresh = Registration.fromFactory(() => ({}));
+
+describe('a warm plan', () => {
+  it('still refuses on the application what only requests have', () => {
+    const app = openApplication(
+      fresh.pipe(singleton(), perRequest).to('IAudit'),
+      Registration.fromFactory((audit) => ({ audit }), ['IAudit']).to('IHandler'),
+    );
+    const cold = ['IAudit', 'IHandler'].map((key) => refusal(() => app.resolve(key)).message);
+    for (let i = 0; i < OFTEN; i++) openRequest(app).resolve('IHandler');
+    const warm = ['IAudit', 'IHandler'].map((key) => refusal(() => app.resolve(key)).message);
+
+    expect(warm).toEqual(cold);
+  });
+
+  it('keeps every lifetime on the 1st, the 2nd and the 2,100th scope of a shape', () => {
+    const app = openApplication(
+      fresh.pipe(singleton()).to('application'),
+      fresh.pipe(singleton(), perRequest).to('request'),
+      fresh.pipe(singleton(), scope(hasTag('transaction'))).to('transaction'),
+      fresh.to('new'),
+      Registration.fromFactory(
+        (...needs: unknown[]) => needs,
+        ['application', 'request', 'transaction', 'new', 'hand'],
+      ).to('all'),
+    );
+    const shared = app.resolve('application');
+    for (let i = 0; i < OFTEN; i++) {
+      const request = openRequest(app);
+      const transaction = openTransaction(request).register('hand', () => i);
+      const [application, ofRequest, ofTransaction, made, hand] = transaction.resolve<unknown[]>('all');
+
+      expect(hand).toBe(i);
+      expect(application).toBe(shared);
+      expect(ofRequest).toBe(request.resolve('request'));
+      expect(ofTransaction).toBe(transaction.resolve('transaction'));
+      expect(new Set([application, ofRequest, ofTransaction, made, transaction.resolve('new')]).size).toBe(5);
+      expect(refusal(() => request.resolve('transaction')).code).toBe('AMBIT_OUT_OF_SCOPE');
+    }
+  });
 });

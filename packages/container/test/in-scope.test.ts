@@ -196,15 +196,6 @@ describe('the signal of inScope', () => {
     expect(openScopes(app)).toEqual([]);
   });
 
-  it('is only advice: work that is done all the same keeps its result', async () => {
-    const controller = new AbortController();
-    const work = inScope(application(), { signal: controller.signal }, () => {
-      controller.abort();
-      return 'done';
-    });
-    expect(await work).toBe('done');
-  });
-
   it('never aborts after the work, and leaves no listener on a long-lived signal', async () => {
     const controller = new AbortController();
     const [add, remove] = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Container, inject, Registration } from '../src/index.js';
+import { inject, Registration } from '../src/index.js';
 import { refusal } from './support/refusal.js';
 import { openApplication } from './support/scopes.js';
 
@@ -43,55 +43,5 @@ describe('a subclass', () => {
 
     expect(error.code).toBe('AMBIT_NO_KEY_FOR_PARAMETER');
     expect(error.message).toContain('Parameter 0 of class Sub');
-  });
-
-  it('with a longer constructor that decorates some parameters does not inherit the rest', () => {
-    class Sub extends Base {
-      constructor(
-        one: unknown,
-        @inject('c') readonly own: unknown,
-      ) {
-        super(one, own);
-      }
-    }
-    expect(refusal(() => app.resolve(Sub)).message).toContain('Parameter 0 of class Sub');
-  });
-
-  it('with an empty list asks for nothing, so that a fake needs none of the real services', () => {
-    class Fake extends Base {
-      constructor() {
-        super('fake', 'fake');
-      }
-    }
-    const fake = Registration.fromClass(Fake, []).to('IBase');
-    expect(openApplication(fake).resolve('IBase')).toMatchObject({ one: 'fake', two: 'fake' });
-  });
-
-  it('with an empty constructor needs nothing, so that a fake needs no list', () => {
-    class Fake extends Base {
-      constructor() {
-        super('fake', 'fake');
-      }
-    }
-    const fake = Registration.fromClass(Fake).to('IBase');
-    expect(new Container().addRegistration(fake).resolve('IBase')).toMatchObject({ one: 'fake', two: 'fake' });
-  });
-
-  it('with a constructor that only passes on its arguments, as compilers write it, gets what its parent asks for', () => {
-    class Sub extends Base {
-      readonly extra: number;
-      constructor() {
-        // This is what a field with a value becomes.
-        super(...(arguments as unknown as [unknown, unknown]));
-        this.extra = 1;
-      }
-    }
-    expect(app.resolve(Sub)).toMatchObject({ one: 'a', two: 'b', extra: 1 });
-  });
-
-  it('may be given its keys by list', () => {
-    class Sub extends Base {}
-    const listed = Registration.fromClass(Sub, ['c', 'd']).to('ISub');
-    expect(openApplication(...letters, listed).resolve('ISub')).toMatchObject({ one: 'c', two: 'd' });
   });
 });

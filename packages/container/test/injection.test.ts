@@ -25,30 +25,6 @@ describe('parameters', () => {
     for (const key of ['class', 'singleton', 'factory']) expect(app.resolve<Many>(key).got).toEqual(keys);
   });
 
-  it('get their services by decorator: twelve of them', () => {
-    class Twelve {
-      readonly got: unknown[];
-      constructor(
-        @inject('a') a: unknown,
-        @inject('b') b: unknown,
-        @inject('c') c: unknown,
-        @inject('d') d: unknown,
-        @inject('e') e: unknown,
-        @inject('f') f: unknown,
-        @inject('g') g: unknown,
-        @inject('h') h: unknown,
-        @inject('i') i: unknown,
-        @inject('j') j: unknown,
-        @inject('k') k: unknown,
-        @inject('l') l: unknown,
-      ) {
-        this.got = [a, b, c, d, e, f, g, h, i, j, k, l];
-      }
-    }
-    const app = openApplication(...alphabet, Registration.fromClass(Twelve).to('twelve'));
-    expect(app.resolve<Twelve>('twelve').got).toEqual(letters.slice(0, 12));
-  });
-
   it('keep a default when they have no key, at the end or between others', () => {
     class Defaults {
       constructor(
@@ -121,21 +97,6 @@ describe('a class that was never registered', () => {
     expect(new Set(made).size).toBe(4);
     expect(made.map(({ a }) => a)).toEqual(['a', 'a', 'a', 'a']);
     expect(disposed).toBe(0);
-  });
-
-  it('looks for its dependencies in the scope that asks', () => {
-    const request = openRequest(openApplication(...alphabet)).register('a', () => 'own');
-    expect(request.resolve(Handler).a).toBe('own');
-  });
-
-  it('may be a dependency of others, by decorator and by list', () => {
-    class Page {
-      constructor(@inject(Handler) readonly handler: Handler) {}
-    }
-    const app = openApplication(...alphabet, Registration.fromClass(Page, [Handler]).to('IPage'));
-
-    expect(app.resolve(Page).handler).toEqual(new Handler('a'));
-    expect(app.resolve<Page>('IPage').handler).toEqual(new Handler('a'));
   });
 
   it('is what its registration says from then on, once there is one', () => {

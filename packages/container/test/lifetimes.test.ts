@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { inject, Registration, singleton, type IContainer } from '../src/index.js';
-import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 class Pool {}
@@ -18,16 +17,6 @@ describe('a singleton', () => {
     expect(made).toBe(1);
   });
 
-  it('outlives the request that asked for it first', async () => {
-    const app = openApplication(Registration.fromClass(Pool).pipe(singleton()).to('IPool'));
-    const request = openRequest(app);
-    const pool = request.resolve('IPool');
-    await request.dispose();
-
-    expect(app.resolve('IPool')).toBe(pool);
-    expect(openRequest(app).resolve('IPool')).toBe(pool);
-  });
-
   it('of requests is one per request', () => {
     const app = openApplication(Registration.fromClass(Pool).pipe(singleton(), perRequest).to('IPool'));
     const [one, other] = [openRequest(app), openRequest(app)];
@@ -35,23 +24,6 @@ describe('a singleton', () => {
     expect(one.resolve('IPool')).toBeInstanceOf(Pool);
     expect(one.resolve('IPool')).toBe(one.resolve('IPool'));
     expect(one.resolve('IPool')).not.toBe(other.resolve('IPool'));
-  });
-
-  it('added to a request belongs to that request and is seen by its transactions only', () => {
-    const app = openApplication();
-    const request = openRequest(app).addRegistration(Registration.fromClass(Pool).pipe(singleton()).to('IPool'));
-
-    expect(openTransaction(request).resolve('IPool')).toBe(request.resolve('IPool'));
-    expect(refusal(() => app.resolve('IPool')).code).toBe('AMBIT_NOT_REGISTERED');
-    expect(refusal(() => openRequest(app).resolve('IPool')).code).toBe('AMBIT_NOT_REGISTERED');
-  });
-
-  it('is one per key, also when two keys share a class', () => {
-    const pool = Registration.fromClass(Pool).pipe(singleton());
-    const app = openApplication(pool.to('IReadPool'), pool.to('IWritePool'));
-
-    expect(app.resolve('IReadPool')).toBe(app.resolve('IReadPool'));
-    expect(app.resolve('IReadPool')).not.toBe(app.resolve('IWritePool'));
   });
 
   it.each([[0], [''], [false], [null], [undefined], [Number.NaN]])('that is %j is made once, too', (value) => {
@@ -64,26 +36,6 @@ describe('a singleton', () => {
 
     expect([app.resolve('IValue'), openRequest(app).resolve('IValue')]).toEqual([value, value]);
     expect(made).toBe(1);
-  });
-
-  it('stays one when the modifier is piped twice', () => {
-    const app = openApplication(Registration.fromClass(Pool).pipe(singleton()).pipe(singleton()).to('IPool'));
-    expect(openRequest(app).resolve('IPool')).toBe(app.resolve('IPool'));
-  });
-
-  it('is one for two requests whose work interleaves', async () => {
-    const app = openApplication(Registration.fromClass(Pool).pipe(singleton()).to('IPool'));
-    const handle = async () => {
-      await using request = openRequest(app);
-      await Promise.resolve();
-      const pool = request.resolve('IPool');
-      await Promise.resolve();
-      expect(request.resolve('IPool')).toBe(pool);
-      return pool;
-    };
-    const [one, other] = await Promise.all([handle(), handle()]);
-
-    expect(one).toBe(other);
   });
 
   it('takes its dependencies from its owner, the one who asks first', () => {
@@ -109,60 +61,6 @@ describe('a registration without singleton', () => {
 
     expect(new Set([app, app, request, request].map((scope) => scope.resolve('IPool'))).size).toBe(4);
   });
-
-  it('is made twice when one graph needs it twice', () => {
-    class Holder {
-      constructor(@inject('IPool') readonly pool: unknown) {}
-    }
-    class Pair {
-      constructor(
-        @inject('IHolder') readonly one: Holder,
-        @inject('IHolder') readonly other: Holder,
-      ) {}
-    }
-    const app = openApplication(
-      Registration.fromClass(Pool).to('IPool'),
-      Registration.fromClass(Holder).to('IHolder'),
-      Registration.fromClass(Pair).to('IPair'),
-    );
-    const { one, other } = app.resolve<Pair>('IPair');
-
-    expect(one).not.toBe(other);
-    expect(one.pool).not.toBe(other.pool);
-  });
-
-  it('takes its dependencies from the scope that asks', () => {
-    const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']).to('IOrders');
-    const app = openApplication(orders);
-    const connection = {};
-    const transaction = openTransaction(openRequest(app)).register('ISession', () => connection);
-
-    expect(transaction.resolve('IOrders')).toEqual({ connection });
-    expect(refusal(() => app.resolve('IOrders')).code).toBe('AMBIT_NOT_REGISTERED');
-  });
-
-  it('of requests sees a transaction that asks, and no transaction when the request asks', () => {
-    const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']).pipe(perRequest);
-    const request = openRequest(openApplication(orders.to('IOrders')));
-    const transaction = openTransaction(request).register('ISession', () => 'open');
-
-    expect(transaction.resolve('IOrders')).toEqual({ connection: 'open' });
-    const error = refusal(() => request.resolve('IOrders'));
-    expect(error).toMatchObject({ code: 'AMBIT_NOT_REGISTERED', path: ['IOrders', 'ISession'] });
-  });
-});
-
-describe('a longer lifetime', () => {
-  it('never captures a shorter one, and the error names both keys and both lifetimes', () => {
-    const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']);
-    const app = openApplication(orders.pipe(singleton(), perRequest).to('IOrders'));
-    const transaction = openTransaction(openRequest(app)).register('ISession', () => 'open');
-    const error = refusal(() => transaction.resolve('IOrders'));
-
-    expect(error).toMatchObject({ code: 'AMBIT_CAPTIVE_DEPENDENCY', path: ['IOrders', 'ISession'] });
-    const words = ["'IOrders'", "'ISession'", '[application] > [request]', '[transaction]'];
-    expect(words.filter((word) => !error.message.includes(word))).toEqual([]);
-  });
 });
 
 describe('a factory', () => {
@@ -180,5 +78,96 @@ describe('a factory', () => {
     expect(scopeOf('IApplicationThing')).toBe(app);
     expect(scopeOf('IRequestThing')).toBe(request);
     expect(scopeOf('INewThing')).toBe(transaction);
+  });
+});
+
+class First {}
+class Second {}
+
+const first = Registration.fromClass(First);
+const second = Registration.fromClass(Second);
+
+describe('two registrations of one key', () => {
+  it('with different predicates apply each in its own scope', () => {
+    const perApplication = first.pipe(singleton()).to('IThing');
+    for (const registrations of [
+      [perApplication, second.pipe(perRequest).to('IThing')],
+      [second.pipe(perRequest).to('IThing'), perApplication],
+    ]) {
+      const app = openApplication(...registrations);
+      const request = openRequest(app);
+
+      expect(app.resolve('IThing')).toBeInstanceOf(First);
+      expect(request.resolve('IThing')).toBeInstanceOf(Second);
+      expect(openTransaction(request).resolve('IThing')).toBeInstanceOf(Second);
+    }
+  });
+
+  it('keep to the nearer owner, even when the farther one was added later', () => {
+    const app = openApplication(second.pipe(singleton(), perRequest).to('IThing'));
+    const request = openRequest(app);
+    app.addRegistration(first.pipe(singleton()).to('IThing'));
+
+    expect(request.resolve('IThing')).toBeInstanceOf(Second);
+    expect(openRequest(app).resolve('IThing')).toBeInstanceOf(Second);
+    expect(app.resolve('IThing')).toBeInstanceOf(First);
+  });
+});
+
+describe('one registration object', () => {
+  it('added to two applications makes two singletons', () => {
+    const registration = first.pipe(singleton()).to('IThing');
+    const [one, other] = [openApplication(registration), openApplication(registration)];
+
+    expect(one.resolve('IThing')).toBe(one.resolve('IThing'));
+    expect(one.resolve('IThing')).not.toBe(other.resolve('IThing'));
+  });
+
+  it('added to the application and to a request makes a singleton in each', () => {
+    const registration = first.pipe(singleton()).to('IThing');
+    const app = openApplication(registration);
+    const request = openRequest(app).addRegistration(registration);
+
+    expect(request.resolve('IThing')).toBe(request.resolve('IThing'));
+    expect(request.resolve('IThing')).not.toBe(app.resolve('IThing'));
+    expect(openRequest(app).resolve('IThing')).toBe(app.resolve('IThing'));
+  });
+
+  it('is not changed by what is piped to it afterwards', () => {
+    const plain = Registration.fromClass(First);
+    const kept = plain.pipe(singleton());
+    const app = openApplication(plain.to('IPlain'), kept.to('IKept'), kept.pipe(perRequest).to('IRequestKept'));
+
+    expect(app.resolve('IPlain')).not.toBe(app.resolve('IPlain'));
+    expect(app.resolve('IKept')).toBe(app.resolve('IKept'));
+    expect(openRequest(app).resolve('IKept')).toBe(app.resolve('IKept'));
+    expect(openRequest(app).resolve('IRequestKept')).not.toBe(openRequest(app).resolve('IRequestKept'));
+  });
+});
+
+const named = (key: string) => Registration.fromFactory(() => ({ key })).pipe(singleton());
+
+describe('a registration added after scopes were opened', () => {
+  it('is found by the scopes open already, by those below them, and by those opened later', () => {
+    const app = openApplication();
+    const request = openRequest(app);
+    const transaction = openTransaction(request);
+    app.addRegistration(named('pool').to('IPool'), named('audit').pipe(perRequest).to('IAudit'));
+
+    expect(transaction.resolve('IPool')).toBe(app.resolve('IPool'));
+    expect(transaction.resolve('IAudit')).toBe(request.resolve('IAudit'));
+    expect(openTransaction(request).resolve('IAudit')).toBe(request.resolve('IAudit'));
+    expect(openRequest(app).resolve('IAudit')).not.toBe(request.resolve('IAudit'));
+  });
+
+  it('does not change what is cached', () => {
+    const holder = Registration.fromFactory((pool) => ({ pool }), ['IPool']);
+    const app = openApplication(named('old').to('IPool'), holder.pipe(singleton()).to('IKept'), holder.to('INew'));
+    const kept = openRequest(app).resolve('IKept');
+    app.addRegistration(named('new').to('IPool'));
+
+    expect(app.resolve('IKept')).toBe(kept);
+    expect(kept).toEqual({ pool: { key: 'old' } });
+    expect(app.resolve('INew')).toEqual({ pool: { key: 'new' } });
   });
 });

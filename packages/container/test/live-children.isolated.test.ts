@@ -159,18 +159,6 @@ describe('a disposed child can be collected while its parent and siblings are op
     expect(openScopes(app)).toEqual([newer, older]);
   });
 
-  it('though its disposed siblings are still held', async () => {
-    const app = new Container();
-    const older = open(app);
-    const reference = new WeakRef(open(app));
-    const newer = open(app);
-    await older.dispose();
-    await newer.dispose();
-    await reference.deref()?.dispose();
-    expect(await collected(reference)).toBe(true);
-    expect([older, newer].every(({ disposed }) => disposed)).toBe(true);
-  });
-
   it('while one that is still open is kept by its parent, so that it can be disposed', async () => {
     const app = new Container();
     const forget = () => new WeakRef(open(app));

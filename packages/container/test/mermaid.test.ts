@@ -74,19 +74,6 @@ describe('the graph as Mermaid text', () => {
     expect(labelsIn(text).join('')).not.toMatch(/[<`]/);
   });
 
-  it.each([['a "b"'], ['<i>'], ['two\nlines']])('shows the tag %j as it is', (tag) => {
-    const text = toMermaid(
-      graph(
-        openApplication(asking().pipe(singleton()).to('A'))
-          .createScope({ tags: [tag] })
-          .register('B', () => 1),
-      ),
-    );
-
-    for (const line of text.split('\n')) expect(line).toMatch(LINE);
-    expect(seen(text)).toContain(`application > ${tag}`);
-  });
-
   it('names symbols, classes and the empty key', () => {
     class Users {}
     const text = toMermaid(

@@ -122,11 +122,6 @@ describe('keys that look alike', () => {
 });
 
 describe('a key', () => {
-  it.each<[unknown]>([[undefined], [null], [0], [1n], [true], [{}], [['IPool']]])('may not be %o', (key) => {
-    const error = refusal(() => Registration.fromValue(1).to(key as string));
-    expect(error.code).toBe('AMBIT_BAD_REGISTRATION');
-  });
-
   it.each<[string, (none: string) => Binding]>([
     ['an alias', (none) => Registration.alias(none).to('key')],
     ['the list of a factory', (none) => Registration.fromFactory((need) => ({ need }), [none]).to('key')],
@@ -135,11 +130,5 @@ describe('a key', () => {
   ])('may not be undefined in %s, as it is where modules import each other', (_, registration) => {
     const work = () => openApplication(registration(undefined as unknown as string)).resolve('key');
     expect(refusal(work).code).toMatch(/^AMBIT_(BAD_REGISTRATION|NO_KEY_FOR_PARAMETER)$/);
-  });
-
-  it('is missing when the registration was never completed with to()', () => {
-    const app = openApplication();
-    const endless = Registration.fromValue(1) as unknown as Parameters<typeof app.addRegistration>[0];
-    expect(refusal(() => app.addRegistration(endless)).code).toBe('AMBIT_BAD_REGISTRATION');
   });
 });

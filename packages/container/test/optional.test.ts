@@ -37,13 +37,6 @@ describe('optional(key)', () => {
     expect(app.resolve('IClass')).toEqual({ got: [undefined, 'a cache'] });
   });
 
-  it('leaves a default of the parameter in place', () => {
-    class WithDefault {
-      constructor(@inject(optional('ICache')) readonly one: unknown = 'none') {}
-    }
-    expect(openApplication().resolve(WithDefault).one).toBe('none');
-  });
-
   it('looks in the scope that resolves it, or in the owner of a singleton', () => {
     const app = openApplication(
       users.to('IUsers'),
@@ -75,20 +68,6 @@ describe('optional(key)', () => {
     expect(app.resolve('IHolder')).toEqual({ got: undefined });
     app.addRegistration(Registration.fromClass(Cache).to(Cache));
     expect(app.resolve<{ got: unknown }>('IHolder').got).toBeInstanceOf(Cache);
-  });
-
-  it('does not hide what the service itself lacks', () => {
-    const broken = Registration.fromFactory((missing) => missing, ['IMissing']).to('ICache');
-    const app = openApplication(users.to('IUsers'), broken);
-
-    expect(refusal(() => app.resolve('IUsers'))).toMatchObject({ code: 'AMBIT_NOT_REGISTERED', key: 'IMissing' });
-    expect(refusal(() => verify(app)).problems).toMatchObject([{ key: 'IMissing' }]);
-  });
-
-  it('closes a circular dependency like any other', () => {
-    const app = openApplication(users.to('IUsers'), Registration.fromFactory((user) => user, ['IUsers']).to('ICache'));
-
-    expect(refusal(() => app.resolve('IUsers')).code).toBe('AMBIT_CYCLE');
   });
 });
 

@@ -1,16 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import {
   all,
-  hasTag,
   inject,
   lazy,
   lifetimes,
   optional,
   Registration,
-  scope,
   singleton,
   type Binding,
-  type Container,
   type Dependency,
 } from '../src/index.js';
 import { override } from '../src/tools.js';
@@ -49,18 +46,6 @@ describe('an override', () => {
     expect(request.resolve('IRequestThing')).toBe(thing);
   });
 
-  it('is taken back by `using`, and the real service is there again', () => {
-    const app = openApplication(real.to('IMailer'));
-    const request = openRequest(app);
-    {
-      using _ = override(app, fake.to('IMailer'));
-      expect(request.resolve('IMailer')).toBeInstanceOf(FakeMailer);
-    }
-
-    expect(request.resolve('IMailer')).toBeInstanceOf(Mailer);
-    expect(app.resolve('IMailer')).toBe(request.resolve('IMailer'));
-  });
-
   it('wins for scopes open already, for those below them and for those opened while it lasts', () => {
     const app = openApplication(real.to('IMailer'));
     const request = openRequest(app);
@@ -94,47 +79,6 @@ describe('an override', () => {
     ]);
   });
 
-  it('on one request concerns that request and its transactions only', () => {
-    const app = openApplication(real.to('IMailer'));
-    const request = openRequest(app);
-    using _ = override(request, Registration.fromValue('fake').to('IMailer'));
-
-    expect([request, openTransaction(request)].map((each) => each.resolve('IMailer'))).toEqual(['fake', 'fake']);
-    expect([app, openRequest(app)].map((each) => each.resolve('IMailer'))).toEqual(Array(2).fill(expect.any(Mailer)));
-  });
-
-  it('may be of several keys, of one that only a scope below has, and hold in some scopes only', () => {
-    const app = openApplication(real.to('IMailer'), Registration.fromClass(Signup, [optional('INew')]).to('ISignup'));
-    const request = openRequest(app);
-    const restore = override(
-      app,
-      Registration.fromValue('fake')
-        .pipe(scope(hasTag('request')))
-        .to('IMailer'),
-      Registration.fromValue('new').to('INew'),
-    );
-
-    expect([app.resolve('IMailer'), request.resolve('IMailer')]).toEqual([expect.any(Mailer), 'fake']);
-    expect(request.resolve('INew')).toBe('new');
-    restore[Symbol.dispose]();
-    expect(request.resolve('IMailer')).toBe(app.resolve('IMailer'));
-    expect(refusal(() => request.resolve('INew')).code).toBe('AMBIT_NOT_REGISTERED');
-  });
-
-  it('may be overridden: the last one wins, and any may be taken back first', () => {
-    const app = openApplication(Registration.fromValue('real').to('IMailer'));
-    const first = override(app, Registration.fromValue('first').to('IMailer'));
-    const second = override(app, Registration.fromValue('second').to('IMailer'));
-    const third = override(app, Registration.fromValue('third').to('IMailer'));
-
-    const results = [app.resolve('IMailer')];
-    for (const restore of [third, first, second]) {
-      restore[Symbol.dispose]();
-      results.push(app.resolve('IMailer'));
-    }
-    expect(results).toEqual(['third', 'second', 'second', 'real']);
-  });
-
   it('is all there is of its key, for resolveAll, aliases and lazy too', () => {
     class Later {
       constructor(@inject(lazy('IMailer')) readonly mailer: () => unknown) {}
@@ -144,17 +88,6 @@ describe('an override', () => {
     using _ = override(app, Registration.fromValue('fake').to('IMailer'));
 
     expect([app.resolveAll('IMailer'), app.resolve('IAlias'), later.mailer()]).toEqual([['fake'], 'fake', 'fake']);
-  });
-
-  it('has its instances disposed with the scope, once, also after it was taken back', async () => {
-    const app = openApplication(real.to('IMailer'));
-    const restore = override(app, fake.to('IMailer'));
-    const made = app.resolve<FakeMailer>('IMailer');
-    restore[Symbol.dispose]();
-    expect(made.disposed).toBe(0);
-    await app.dispose();
-
-    expect(made.disposed).toBe(1);
   });
 
   it('may be taken back twice, and after the application disposed', async () => {
@@ -177,13 +110,6 @@ describe('an override', () => {
 
     expect([app.resolve('IAdded'), app.resolve('IMailer')]).toEqual(['added', 'later']);
   });
-
-  it('is checked like any registration', () => {
-    const app = openApplication(real.to('IMailer'));
-    using _ = override(app, Registration.fromFactory((none) => none, ['IMissing']).to('IMailer'));
-
-    expect(refusal(() => app.resolve('IMailer'))).toMatchObject({ path: ['IMailer', 'IMissing'] });
-  });
 });
 
 describe('an override of a key that nothing registers', () => {
@@ -205,35 +131,6 @@ describe('an override of a key that nothing registers', () => {
 
     expect(error.message).toContain("Nothing is registered under 'IClock', so there is nothing to override");
     expect(error.hint).toContain('addRegistration()');
-  });
-
-  it.each<[string, () => Container]>([
-    ['requests have it by their tag', () => openApplication(real.pipe(perRequest).to('IMailer'))],
-    ['a service depends on it', () => openApplication(Registration.fromClass(Signup).to('ISignup'))],
-    ['a service asks for it later', () => openApplication(asking(lazy('IMailer')).to('ISignup'))],
-    ['a scope around it has it', () => openRequest(openApplication(real.to('IMailer')))],
-    ['it was registered directly', () => openRequest(openApplication()).register('IMailer', () => 'own')],
-    [
-      'it was registered on a scope below',
-      () => {
-        const app = openApplication();
-        openRequest(app).register('IMailer', () => 'own');
-        return app;
-      },
-    ],
-    [
-      'it is overridden already',
-      () => {
-        const app = openApplication(real.to('IMailer'));
-        override(app, value.to('IMailer'));
-        return app;
-      },
-    ],
-  ])('is no such thing where %s', (_, open) => {
-    const at = open();
-    using __ = override(at, value.to('IMailer'));
-
-    expect(openRequest(at).resolve('IMailer')).toBe('fake');
   });
 
   it('is no such thing for a class, which needs no registration', () => {
@@ -282,56 +179,6 @@ describe('an override that comes too late', () => {
     expect(error).toMatchObject({ code: 'AMBIT_LATE_OVERRIDE', key: 'IMailer', path, tags: [['application']] });
     expect(error.message).toContain('call override() before the first resolve() or start()');
     expect(app.resolve(made)).toBe(before);
-  });
-
-  it('is refused for what an open request has made', () => {
-    const app = openApplication(real.pipe(perRequest).to('IMailer'));
-    const request = openRequest(app);
-    request.resolve('IMailer');
-
-    expect(refusal(() => override(app, value)).tags).toEqual([['application'], ['request']]);
-  });
-
-  it('is refused for what was made under an override before', () => {
-    const app = openApplication(real.to('IMailer'), signup.to('ISignup'));
-    {
-      using _ = override(app, value);
-      app.resolve('ISignup');
-    }
-
-    expect(refusal(() => override(app, value)).path).toEqual(['ISignup', 'IMailer']);
-  });
-
-  it('is in time after the request, and for what is replaced together', async () => {
-    const app = openApplication(real.pipe(perRequest).to('IMailer'), signup.pipe(perRequest).to('ISignup'));
-    const request = openRequest(app);
-    request.resolve('ISignup');
-    await request.dispose();
-    using _ = override(app, value, signup.pipe(perRequest).to('ISignup'));
-
-    expect(openRequest(app).resolve<Signup>('ISignup').mailer).toBe('fake');
-  });
-
-  it('is in time for what resolves it later, and where it does not apply', () => {
-    const app = openApplication(real.to('IMailer'), asking(lazy('IMailer')).pipe(singleton()).to('ILater'));
-    const [later] = app.resolve<{ got: [() => unknown] }>('ILater').got;
-    {
-      using _ = override(app, value);
-      expect(later()).toBe('fake');
-    }
-    expect(later()).toBeInstanceOf(Mailer);
-    using _ = override(app, Registration.fromValue('fake').pipe(perRequest).to('IMailer'));
-
-    expect([app.resolve('IMailer'), openRequest(app).resolve('IMailer')]).toEqual([expect.any(Mailer), 'fake']);
-  });
-
-  it('is in time on a request, whatever the application has', () => {
-    const app = openApplication(real.to('IMailer'), signup.to('ISignup'));
-    app.resolve('ISignup');
-    const request = openRequest(app);
-    using _ = override(request, value);
-
-    expect([request.resolve('IMailer'), app.resolve('IMailer')]).toEqual(['fake', expect.any(Mailer)]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inject, Registration, singleton, type Container, type IContainer } from '../src/index.js';
 import { refusal } from './support/refusal.js';
-import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 /** A registration through which a constructor is handed the scope. */
 const itself = Registration.fromFactory((scope: IContainer) => scope as Container);
@@ -30,38 +30,6 @@ describe('a constructor that resolves', () => {
     expect(app.resolve('IUsers')).toBe(users);
   });
 
-  it.each([
-    ['a singleton', true],
-    ['a transient', false],
-  ])('its own key is refused as a cycle: %s', (_, kept) => {
-    const recursive = Registration.fromFactory((scope): unknown => ({ inner: scope.resolve('IUsers') }));
-    const app = openApplication((kept ? recursive.pipe(singleton()) : recursive).to('IUsers'));
-    const error = refusal(() => app.resolve('IUsers'));
-
-    expect(error).toMatchObject({ code: 'AMBIT_CYCLE', key: 'IUsers', path: ['IUsers', 'IUsers'] });
-  });
-
-  it('what needs it is refused as a cycle, with the whole way round', () => {
-    const app = openApplication(
-      Registration.fromFactory((scope): unknown => ({ inner: scope.resolve('IPage') }))
-        .pipe(singleton())
-        .to('IUsers'),
-      Registration.fromFactory((users) => ({ users }), ['IUsers']).to('IMenu'),
-      Registration.fromFactory((menu) => ({ menu }), ['IMenu'])
-        .pipe(singleton())
-        .to('IPage'),
-    );
-
-    expect(refusal(() => app.resolve('IUsers'))).toMatchObject({
-      code: 'AMBIT_CYCLE',
-      path: ['IUsers', 'IPage', 'IMenu', 'IUsers'],
-    });
-    expect(refusal(() => app.resolve('IPage'))).toMatchObject({
-      code: 'AMBIT_CYCLE',
-      path: ['IPage', 'IMenu', 'IUsers', 'IPage'],
-    });
-  });
-
   it('and catches the refusal is made, and nothing looks like a cycle afterwards', () => {
     const hopeful = Registration.fromFactory((scope) => {
       const refused = ['IUsers', 'IMissing'].map((key) => refusal(() => scope.resolve(key)).code);
@@ -85,15 +53,6 @@ describe('a constructor that resolves', () => {
     expect(request.resolve('IAudit')).toEqual({ inner: { inner: { inner: undefined } } });
     expect(request.resolve('IAudit')).toBe(request.resolve('IAudit'));
     expect(depth).toBe(3);
-  });
-
-  it('a long chain of factories is no cycle', () => {
-    const app = openApplication(Registration.fromValue('the end').to('link 100'));
-    for (let i = 0; i < 100; i++) {
-      const next = Registration.fromFactory((scope) => scope.resolve(`link ${i + 1}`));
-      app.addRegistration((i % 2 ? next : next.pipe(singleton())).to(`link ${i}`));
-    }
-    expect(openTransaction(openRequest(app)).resolve('link 0')).toBe('the end');
   });
 });
 

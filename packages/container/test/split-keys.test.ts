@@ -48,10 +48,6 @@ describe('a service of the request whose dependency the transaction registers ag
     ).toEqual(['IAccounts -> IUsers']);
   });
 
-  it('passes when it is transient: it is made for the scope that resolves it', () => {
-    expect(splits(pool.to('db'), connection.to('db'), asking('db').to('IUsers'))).toEqual([]);
-  });
-
   it('is reported through the transients and aliases between them', () => {
     expect(
       splits(
@@ -84,14 +80,6 @@ describe('a service of the request whose dependency the transaction registers ag
     expect(splits(pool.to('db'), connection.to('db'), registration.pipe(singleton(), perRequest).to('IUsers'))).toEqual(
       reported,
     );
-  });
-
-  it('is reported where the host registers the key directly', () => {
-    const outer = Registration.fromFactory(() => 'pool').pipe(singleton());
-
-    expect(splits(outer.to('ISession'), asking('ISession').pipe(singleton()).to('IUsers'))).toEqual([
-      'IUsers -> ISession',
-    ]);
   });
 
   it('passes with allowSplit() on the service, or on what the inner scope registers', () => {

@@ -31,16 +31,6 @@ describe('a repeated start', () => {
     expect(log).toEqual(['pool', 'migrated', 'listening']);
   });
 
-  it('starts what was registered since', async () => {
-    const log: string[] = [];
-    const app = new Container().addRegistration(started(log, 'mails').to('IWorker'));
-    await app.start();
-    app.addRegistration(started(log, 'bills').to('IWorker'), started(log, 'server').to('IServer'));
-    await app.start();
-
-    expect(log.toSorted()).toEqual(['bills', 'mails', 'server']);
-  });
-
   it('keeps to the order of registration among those under one key', async () => {
     const log: string[] = [];
     const app = new Container().addRegistration(

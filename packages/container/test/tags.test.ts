@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '../src/index.js';
+import { describe, expect, it, expectTypeOf } from 'vitest';
+import { Container, hasTag, MetadataInjector, Registration, scope, singleton, type Tagged } from '../src/index.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
@@ -72,31 +72,6 @@ describe('the tags of a scope', () => {
     expect(app.hasTag(tag)).toBe(false);
     expect(refusal(() => openRequest(app).resolve('IAudit')).code).toBe('AMBIT_OUT_OF_SCOPE');
   });
-
-  it.each<[string, unknown]>([
-    ['a string', 'request'],
-    ['a list with a number', [1]],
-    ['a list with undefined', [undefined]],
-    ['a list with a list', [['request']]],
-    ['null', null],
-    ['an object', { request: true }],
-  ])('are refused when they are %s', (_, tags) => {
-    const app = openApplication();
-    expect(refusal(() => app.createScope({ tags: tags as string[] })).code).toBe('AMBIT_OPTION');
-    expect(refusal(() => new Container({ tags: tags as string[] })).code).toBe('AMBIT_OPTION');
-  });
-});
-
-describe('two applications with equal tags', () => {
-  it('share neither registrations nor instances', () => {
-    const one = openApplication(audit.pipe(perRequest).to('IAudit'), audit.to('IOne'));
-    const other = openApplication(audit.pipe(perRequest).to('IAudit'));
-    const [ofOne, ofOther] = [openRequest(one), openRequest(other)];
-
-    expect(ofOne.resolve('IAudit')).not.toBe(ofOther.resolve('IAudit'));
-    expect(ofOne.resolve('IOne')).toBeInstanceOf(Audit);
-    expect(refusal(() => ofOther.resolve('IOne')).code).toBe('AMBIT_NOT_REGISTERED');
-  });
 });
 
 it('a predicate may take hasTag out of its argument', () => {
@@ -105,4 +80,50 @@ it('a predicate may take hasTag out of its argument', () => {
 
   expect(app.has('IAudit')).toBe(false);
   expect(openRequest(app).resolve('IAudit')).toBeInstanceOf(Audit);
+});
+
+const perRequestAudit = audit.pipe(perRequest).to('IAudit');
+
+describe('the owner of an instance', () => {
+  it('satisfies the predicate of each of its tags, and two predicates only together', () => {
+    const app = openApplication(
+      perRequestAudit,
+      audit.pipe(scope(hasTag('admin'))).to('IAdminAudit'),
+      audit.pipe(perRequest, scope(hasTag('admin'))).to('IBoth'),
+    );
+    const both = app.createScope({ tags: ['request', 'admin'] });
+
+    expect(['IAudit', 'IAdminAudit', 'IBoth'].map((key) => both.resolve(key))).toEqual(
+      Array(3).fill(expect.any(Audit)),
+    );
+    expect(refusal(() => openRequest(app).resolve('IBoth')).code).toBe('AMBIT_OUT_OF_SCOPE');
+    expect(refusal(() => app.createScope({ tags: ['admin'] }).resolve('IBoth')).code).toBe('AMBIT_OUT_OF_SCOPE');
+  });
+});
+
+describe('a predicate', () => {
+  it('is asked once for a shape of scope, not for every scope', () => {
+    let asked = 0;
+    const counting = (tagged: Tagged) => {
+      asked++;
+      return tagged.hasTag('request');
+    };
+    const app = openApplication(audit.pipe(scope(counting)).to('IAudit'));
+    openTransaction(openRequest(app)).resolve('IAudit');
+    const afterTheFirst = asked;
+    for (let i = 0; i < 1000; i++) openTransaction(openRequest(app)).resolve('IAudit');
+
+    expect(afterTheFirst).toBeGreaterThan(0);
+    expect(asked).toBe(afterTheFirst);
+  });
+
+  it('sees tags and cannot resolve', () => {
+    expectTypeOf<keyof Tagged>().toEqualTypeOf<'hasTag'>();
+    const seen = new Set<Tagged>();
+    const app = openApplication(audit.pipe(scope((tagged) => Boolean(seen.add(tagged)))).to('IAudit'));
+    openRequest(app).resolve('IAudit');
+
+    expect(seen.size).toBeGreaterThan(0);
+    expect([...seen].filter((tagged) => 'resolve' in tagged || 'createScope' in tagged)).toEqual([]);
+  });
 });

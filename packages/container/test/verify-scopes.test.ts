@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hasTag, Registration, scope, singleton, type Container } from '../src/index.js';
-import { explain, graph, override, verify, type ScopeDeclaration } from '../src/tools.js';
+import { hasTag, scope, singleton, type Container } from '../src/index.js';
+import { explain, verify, type ScopeDeclaration } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
@@ -42,16 +42,6 @@ describe('a key that is declared as registered directly', () => {
     );
 
     expect(problemsIn(app, request).map(({ path }) => path[0])).not.toContain('IOrders');
-  });
-
-  it('may be a symbol or a class', () => {
-    class Connection {
-      constructor(readonly socket: number) {}
-    }
-    const key = Symbol('connection');
-    const app = openApplication(asking(key, Connection).pipe(singleton(), perTransaction).to('IOrders'));
-
-    expect(() => verify(app, { tags: ['transaction'], registers: [key, Connection] })).not.toThrow();
   });
 });
 
@@ -99,24 +89,10 @@ describe('a registration that no declared scope accepts', () => {
     expect(problem?.hint).toContain("asks for 'requst';");
   });
 
-  it('says where it was added', () => {
-    expect(problemsIn(app, request)).toMatchObject([{ tags: [['application']] }]);
-  });
-
   it('is no fault once a scope with the tag is declared, however deep', () => {
     const deep = { tags: ['request'], scopes: [{ tags: ['job'], scopes: [{ tags: ['requst'] }] }] };
 
     expect(() => verify(app, deep)).not.toThrow();
-  });
-
-  it('has a readable hint, too, where its predicate asked for no tag', () => {
-    const never = openApplication(
-      asking()
-        .pipe(scope(() => false))
-        .to('IUsers'),
-    );
-
-    expect(problemsIn(never, request)[0]?.hint).not.toMatch(/asks for\s*[;:,.]/);
   });
 });
 
@@ -136,28 +112,6 @@ describe('verify', () => {
     expect(live.resolve('ILate')).toBeDefined();
   });
 
-  it('says the same when asked again, and nothing any more when the fault is fixed', () => {
-    const app = openApplication(asking('IClock').to('ITimer'));
-    const first = refusal(() => verify(app, request)).message;
-
-    expect(refusal(() => verify(app, request)).message).toBe(first);
-
-    app.addRegistration(Registration.fromValue(Date).to('IClock'));
-
-    expect(() => verify(app, request)).not.toThrow();
-  });
-
-  it('counts an override while it lasts', () => {
-    const app = openApplication(asking('IMissing').pipe(singleton()).to('IUsers'));
-    const fake = override(app, Registration.fromValue('fake').to('IUsers'));
-
-    expect(() => verify(app, request)).not.toThrow();
-
-    fake[Symbol.dispose]();
-
-    expect(problemsIn(app, request)).toMatchObject([{ path: ['IUsers', 'IMissing'] }]);
-  });
-
   it('starts anywhere: a request knows what was registered on it', () => {
     const app = openApplication(asking('IUser').pipe(singleton(), perTransaction).to('IOrders'));
     const live = openRequest(app).register('IUser', () => 'Ada');
@@ -165,25 +119,5 @@ describe('verify', () => {
 
     expect(() => verify(live, transaction)).not.toThrow();
     expect(problemsIn(openRequest(app), transaction)).toMatchObject([{ path: ['IOrders', 'IUser'] }]);
-  });
-
-  it('of a request leaves the application and its other requests as they were', () => {
-    const app = openApplication(asking().pipe(singleton()).to('IPool'), asking('IPool').to('IUsers'));
-    const [live, other] = [openRequest(app), openRequest(app)];
-    verify(live, { tags: ['transaction'] });
-    graph(live, { tags: ['transaction'] });
-    const pool = app.resolve('IPool');
-
-    expect(pool).toBeDefined();
-    for (const one of [app, live, other, openTransaction(live)]) {
-      expect(one.resolve('IPool')).toBe(pool);
-      expect(one.resolve('IUsers')).toMatchObject({ got: [pool] });
-    }
-  });
-
-  it('refuses tags that createScope would refuse', () => {
-    const wrong = { tags: 'request' } as unknown as ScopeDeclaration;
-
-    expect(refusal(() => verify(openApplication(), wrong)).code).toBe('AMBIT_OPTION');
   });
 });
