@@ -97,6 +97,9 @@ export function poolContract(
       titles.add(title);
       return (title in cannot ? test.fails : test) as typeof test;
     };
+    const it = (title: string, run: () => Promise<void>): void => void keeps(title)(title, run);
+    const each = <T>(title: string, cases: readonly T[], run: (value: T) => Promise<void>): void =>
+      void keeps(title).for(cases)(title, run);
     let database: PoolsToTest;
     let pool: DatabasePool;
 
@@ -112,7 +115,7 @@ export function poolContract(
       return rows.map(({ body }) => body);
     };
 
-    keeps('stores what is committed')('stores what is committed', async () => {
+    it('stores what is committed', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'kept']);
@@ -121,8 +124,7 @@ export function poolContract(
       expect(await bodies()).toEqual(['kept']);
     });
 
-    const publishes = 'publishes statements outside of a transaction, without their parameters, and none within one';
-    keeps(publishes)(publishes, async () => {
+    it('publishes statements outside of a transaction, without their parameters, and none within one', async () => {
       const published: Record<string, unknown>[] = [];
       const receive = (message: unknown): void => void published.push(message as Record<string, unknown>);
       subscribe('ambit:statement:outside', receive);
@@ -143,7 +145,7 @@ export function poolContract(
       ]);
     });
 
-    keeps('forgets what is rolled back')('forgets what is rolled back', async () => {
+    it('forgets what is rolled back', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
@@ -152,87 +154,69 @@ export function poolContract(
       expect(await bodies()).toEqual([]);
     });
 
-    keeps('rolls back a connection that is released in a transaction, or destroys it')(
-      'rolls back a connection that is released in a transaction, or destroys it',
-      async () => {
-        const connection = await pool.getConnection();
-        await connection.beginTransaction();
-        await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
-        connection.release();
-        expect(await bodies()).toEqual([]);
-      },
-    );
+    it('rolls back a connection that is released in a transaction, or destroys it', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
+      connection.release();
+      expect(await bodies()).toEqual([]);
+    });
 
-    keeps('binds parameters by number, not by place, and leaves quoted text alone')(
-      'binds parameters by number, not by place, and leaves quoted text alone',
-      async () => {
-        const sql = `SELECT $2 || '' AS second, $1 || '' AS first, '$1' AS quoted, "body" FROM notes -- $3 $4`;
-        await pool.query('INSERT INTO notes (id, body) VALUES ($2, $1)', ['text', 7]);
-        expect(await pool.query(sql, ['one', 'two'])).toEqual([
-          { second: 'two', first: 'one', quoted: '$1', body: 'text' },
-        ]);
-      },
-    );
+    it('binds parameters by number, not by place, and leaves quoted text alone', async () => {
+      const sql = `SELECT $2 || '' AS second, $1 || '' AS first, '$1' AS quoted, "body" FROM notes -- $3 $4`;
+      await pool.query('INSERT INTO notes (id, body) VALUES ($2, $1)', ['text', 7]);
+      expect(await pool.query(sql, ['one', 'two'])).toEqual([
+        { second: 'two', first: 'one', quoted: '$1', body: 'text' },
+      ]);
+    });
 
-    keeps('gives rows of the named columns and nothing else')(
-      'gives rows of the named columns and nothing else',
-      async () => {
-        await pool.query('INSERT INTO notes (id, body, weight) VALUES (1, $1, 1.5)', ['a']);
-        const rows = await pool.query('SELECT * FROM notes WHERE id = $1', [1]);
-        expect(rows).toEqual([{ id: 1, body: 'a', weight: 1.5 }]);
-        expect(Object.keys(rows[0] ?? {})).toEqual(['id', 'body', 'weight']);
-      },
-    );
+    it('gives rows of the named columns and nothing else', async () => {
+      await pool.query('INSERT INTO notes (id, body, weight) VALUES (1, $1, 1.5)', ['a']);
+      const rows = await pool.query('SELECT * FROM notes WHERE id = $1', [1]);
+      expect(rows).toEqual([{ id: 1, body: 'a', weight: 1.5 }]);
+      expect(Object.keys(rows[0] ?? {})).toEqual(['id', 'body', 'weight']);
+    });
 
-    keeps('gives one row as it gives many: %j').each(['LIMIT 1', 'limit\n 1 ', 'LIMIT 1 -- of two'])(
-      'gives one row as it gives many: %j',
-      async (limit) => {
-        const sql = `SELECT * FROM notes WHERE id > $1 ORDER BY id ${limit}`;
-        expect(await pool.query(sql, [0])).toEqual([]);
-        await pool.query("INSERT INTO notes (id, body, weight) VALUES (1, 'a', 1.5), (2, 'b', 2.5)");
-        expect(await pool.query(sql, [0])).toEqual([{ id: 1, body: 'a', weight: 1.5 }]);
-      },
-    );
+    each('gives one row as it gives many: %j', ['LIMIT 1', 'limit\n 1 ', 'LIMIT 1 -- of two'], async (limit) => {
+      const sql = `SELECT * FROM notes WHERE id > $1 ORDER BY id ${limit}`;
+      expect(await pool.query(sql, [0])).toEqual([]);
+      await pool.query("INSERT INTO notes (id, body, weight) VALUES (1, 'a', 1.5), (2, 'b', 2.5)");
+      expect(await pool.query(sql, [0])).toEqual([{ id: 1, body: 'a', weight: 1.5 }]);
+    });
 
-    keeps('returns the rows of RETURNING, and none for a statement without rows')(
-      'returns the rows of RETURNING, and none for a statement without rows',
-      async () => {
-        expect(await pool.query('INSERT INTO notes (id, body) VALUES (1, $1) RETURNING id, body', ['a'])).toEqual([
-          { id: 1, body: 'a' },
-        ]);
-        expect(await pool.query('DELETE FROM notes')).toEqual([]);
-      },
-    );
+    it('returns the rows of RETURNING, and none for a statement without rows', async () => {
+      expect(await pool.query('INSERT INTO notes (id, body) VALUES (1, $1) RETURNING id, body', ['a'])).toEqual([
+        { id: 1, body: 'a' },
+      ]);
+      expect(await pool.query('DELETE FROM notes')).toEqual([]);
+    });
 
-    keeps('returns all of %i rows').each([0, 99, 100, 101, 250])('returns all of %i rows', async (count) => {
+    each('returns all of %i rows', [0, 99, 100, 101, 250], async (count) => {
       const ids = Array.from({ length: count }, (_, index) => index + 1);
       if (count > 0) await pool.query(`INSERT INTO notes (id) VALUES ${ids.map((id) => `(${id})`).join()}`);
       const rows = await pool.query<{ id: number }>('DELETE FROM notes RETURNING id');
       expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(ids));
     });
 
-    keeps('says in SQLSTATE what went wrong, whichever database it is')(
-      'says in SQLSTATE what went wrong, whichever database it is',
-      async () => {
-        await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
-        const again = pool.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['a']);
-        await expect(again).rejects.toMatchObject({
-          code: 'AMBIT_TX_STATEMENT_FAILED',
-          message: expect.stringMatching(/^The database refused a statement \(23505\)\./),
-          sqlState: '23505',
-          retryable: false,
-        });
-        const twice = pool.query('INSERT INTO notes (id) VALUES (1)');
-        await expect(twice).rejects.toMatchObject({ sqlState: '23505', cause: expect.any(Error) });
-      },
-    );
+    it('says in SQLSTATE what went wrong, whichever database it is', async () => {
+      await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
+      const again = pool.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['a']);
+      await expect(again).rejects.toMatchObject({
+        code: 'AMBIT_TX_STATEMENT_FAILED',
+        message: expect.stringMatching(/^The database refused a statement \(23505\)\./),
+        sqlState: '23505',
+        retryable: false,
+      });
+      const twice = pool.query('INSERT INTO notes (id) VALUES (1)');
+      await expect(twice).rejects.toMatchObject({ sqlState: '23505', cause: expect.any(Error) });
+    });
 
-    keeps('refuses several statements in one query')('refuses several statements in one query', async () => {
+    it('refuses several statements in one query', async () => {
       await expect(pool.query('SELECT 1; SELECT 2')).rejects.toMatchObject({ sqlState: '42601' });
       await expect(pool.query('DELETE FROM notes; SELECT 1')).rejects.toMatchObject({ sqlState: '42601' });
     });
 
-    keeps('refuses too few and too many parameters')('refuses too few and too many parameters', async () => {
+    it('refuses too few and too many parameters', async () => {
       await expect(pool.query('SELECT $1 || $2 AS x', ['a'])).rejects.toMatchObject({
         sqlState: '08P01',
         unavailable: false,
@@ -240,26 +224,21 @@ export function poolContract(
       await expect(pool.query('SELECT $1 || $2 AS x', ['a', 'b', 'c'])).rejects.toMatchObject({ sqlState: '08P01' });
     });
 
-    keeps('refuses text with a NUL')('refuses text with a NUL', async () => {
+    it('refuses text with a NUL', async () => {
       const insert = pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['cut\0here']);
       await expect(insert).rejects.toMatchObject({ sqlState: '22021' });
     });
 
-    keeps('gives integers beyond the safe range as exact text, and all others as numbers')(
-      'gives integers beyond the safe range as exact text, and all others as numbers',
-      async () => {
-        await pool.query('CREATE TABLE big (id BIGINT, small INTEGER, body TEXT)');
-        const values = [9007199254740993n, -9223372036854775808n];
-        for (const value of values) {
-          const [row] = await pool.query('INSERT INTO big VALUES ($1, 7, $2) RETURNING id, small', [value, 'a']);
-          expect(row).toEqual({ id: String(value), small: 7 });
-          expect(await pool.query('SELECT id, small FROM big WHERE id = $1 LIMIT 1', [String(value)])).toEqual([row]);
-        }
-        expect(await pool.query('SELECT id FROM big ORDER BY id DESC')).toEqual(
-          values.map((id) => ({ id: String(id) })),
-        );
-      },
-    );
+    it('gives integers beyond the safe range as exact text, and all others as numbers', async () => {
+      await pool.query('CREATE TABLE big (id BIGINT, small INTEGER, body TEXT)');
+      const values = [9007199254740993n, -9223372036854775808n];
+      for (const value of values) {
+        const [row] = await pool.query('INSERT INTO big VALUES ($1, 7, $2) RETURNING id, small', [value, 'a']);
+        expect(row).toEqual({ id: String(value), small: 7 });
+        expect(await pool.query('SELECT id, small FROM big WHERE id = $1 LIMIT 1', [String(value)])).toEqual([row]);
+      }
+      expect(await pool.query('SELECT id FROM big ORDER BY id DESC')).toEqual(values.map((id) => ({ id: String(id) })));
+    });
 
     describe('with execute()', () => {
       type Executing = Pick<IConnection, 'execute'>;
@@ -319,7 +298,7 @@ export function poolContract(
         ['counts nothing where the table itself was changed', ['CREATE TABLE more (id INTEGER)', null, 0]],
       ];
       for (const [guarantee, ...statements] of COUNTS) {
-        keeps(guarantee)(guarantee, async () => {
+        it(guarantee, async () => {
           for (const [sql, rowCount, rows] of statements) {
             const result = await pool.execute(sql);
             const command = /INSERT|UPDATE|DELETE|SELECT id|CREATE/.exec(sql)?.[0].replace(' id', '');
@@ -328,46 +307,37 @@ export function poolContract(
         });
       }
 
-      keeps('of %s keeps columns of equal name apart in arrays').each(onBoth)(
-        'of %s keeps columns of equal name apart in arrays',
-        async (_where, run) => {
-          await run(async (on) => {
-            const sql = 'SELECT a.id, b.id, b.body FROM notes a JOIN notes b ON b.id > a.id WHERE a.id = $1';
-            await on.execute("INSERT INTO notes (id, body) VALUES (1, 'a'), (2, 'b')");
-            const { rows, fields } = await on.execute(sql, [1], { rowMode: 'array' });
-            expect(rows).toEqual([[1, 2, 'b']]);
-            expect(fields.map(({ name }) => name)).toEqual(['id', 'id', 'body']);
-            expect((await on.execute(sql, [1])).rows).toEqual([{ id: 2, body: 'b' }]);
-          });
-        },
-      );
+      each('of %s keeps columns of equal name apart in arrays', onBoth, async ([, run]) => {
+        await run(async (on) => {
+          const sql = 'SELECT a.id, b.id, b.body FROM notes a JOIN notes b ON b.id > a.id WHERE a.id = $1';
+          await on.execute("INSERT INTO notes (id, body) VALUES (1, 'a'), (2, 'b')");
+          const { rows, fields } = await on.execute(sql, [1], { rowMode: 'array' });
+          expect(rows).toEqual([[1, 2, 'b']]);
+          expect(fields.map(({ name }) => name)).toEqual(['id', 'id', 'body']);
+          expect((await on.execute(sql, [1])).rows).toEqual([{ id: 2, body: 'b' }]);
+        });
+      });
 
-      keeps('of %s gives the values that query() gives').each(onBoth)(
-        'of %s gives the values that query() gives',
-        async (_where, run) => {
-          await run(async (on) => {
-            await on.execute("INSERT INTO notes (id, body, weight) VALUES (1, 'a', 1.5)");
-            const sql = 'SELECT 9007199254740993 + 0 AS big, id, weight, body, NULL AS missing FROM notes';
-            const row = { big: '9007199254740993', id: 1, weight: 1.5, body: 'a', missing: null };
-            expect((await on.execute(sql)).rows).toEqual([row]);
-            expect((await on.execute(sql, [], { rowMode: 'array' })).rows).toEqual([Object.values(row)]);
-          });
-        },
-      );
+      each('of %s gives the values that query() gives', onBoth, async ([, run]) => {
+        await run(async (on) => {
+          await on.execute("INSERT INTO notes (id, body, weight) VALUES (1, 'a', 1.5)");
+          const sql = 'SELECT 9007199254740993 + 0 AS big, id, weight, body, NULL AS missing FROM notes';
+          const row = { big: '9007199254740993', id: 1, weight: 1.5, body: 'a', missing: null };
+          expect((await on.execute(sql)).rows).toEqual([row]);
+          expect((await on.execute(sql, [], { rowMode: 'array' })).rows).toEqual([Object.values(row)]);
+        });
+      });
 
-      keeps('knows the columns of a table that was changed')(
-        'knows the columns of a table that was changed',
-        async () => {
-          const on = pool;
-          const columns = async (): Promise<string[]> =>
-            (await on.execute('SELECT * FROM notes')).fields.map(({ name }) => name);
-          expect(await columns()).toEqual(['id', 'body', 'weight']);
-          await pool.query('ALTER TABLE notes ADD COLUMN colour TEXT');
-          expect(await columns()).toEqual(['id', 'body', 'weight', 'colour']);
-        },
-      );
+      it('knows the columns of a table that was changed', async () => {
+        const on = pool;
+        const columns = async (): Promise<string[]> =>
+          (await on.execute('SELECT * FROM notes')).fields.map(({ name }) => name);
+        expect(await columns()).toEqual(['id', 'body', 'weight']);
+        await pool.query('ALTER TABLE notes ADD COLUMN colour TEXT');
+        expect(await columns()).toEqual(['id', 'body', 'weight', 'colour']);
+      });
 
-      keeps('of %s fails as query() does').each(onBoth)('of %s fails as query() does', async (_where, run) => {
+      each('of %s fails as query() does', onBoth, async ([, run]) => {
         const failing = (sql: unknown, params: unknown[] = []): Promise<void> =>
           run(async (on) => void (await on.execute(sql as string, params)));
         await expect(failing('COMMIT')).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
@@ -381,7 +351,7 @@ export function poolContract(
         expect(await bodies()).toEqual([]);
       });
 
-      keeps('refuses a row mode that it does not know')('refuses a row mode that it does not know', async () => {
+      it('refuses a row mode that it does not know', async () => {
         const wrong = { rowMode: 'arrays' as 'array' };
         const refusal = { code: 'AMBIT_OPTION' };
         await expect(pool.execute('SELECT 1', [], wrong)).rejects.toMatchObject(refusal);
@@ -392,20 +362,18 @@ export function poolContract(
       });
     });
 
-    keeps('refuses %j as a statement').each([undefined, null, 7, { text: 'SELECT 1' }])(
-      'refuses %j as a statement',
-      async (sql) => {
-        const refusal = { code: 'AMBIT_TX_PARAMETER' };
-        await expect(pool.query(sql as unknown as string)).rejects.toMatchObject(refusal);
-        const connection = await pool.getConnection();
-        await expect(connection.query(sql as unknown as string)).rejects.toMatchObject(refusal);
-        connection.release();
-        expect(await pool.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
-      },
-    );
+    each('refuses %j as a statement', [undefined, null, 7, { text: 'SELECT 1' }], async (sql) => {
+      const refusal = { code: 'AMBIT_TX_PARAMETER' };
+      await expect(pool.query(sql as unknown as string)).rejects.toMatchObject(refusal);
+      const connection = await pool.getConnection();
+      await expect(connection.query(sql as unknown as string)).rejects.toMatchObject(refusal);
+      connection.release();
+      expect(await pool.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
 
-    keeps('refuses %j in query()').each(['BEGIN', 'commit', ' /* now */ ROLLBACK', '-- now\nEND', 'START TRANSACTION'])(
+    each(
       'refuses %j in query()',
+      ['BEGIN', 'commit', ' /* now */ ROLLBACK', '-- now\nEND', 'START TRANSACTION'],
       async (sql) => {
         await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_CONTROL_STATEMENT' });
         const connection = await pool.getConnection();
@@ -414,45 +382,36 @@ export function poolContract(
       },
     );
 
-    keeps('refuses %j outside of a transaction').each(['SAVEPOINT a', '/* */ release a'])(
-      'refuses %j outside of a transaction',
-      async (sql) => {
-        await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25P01' });
-        const connection = await pool.getConnection();
-        await connection.beginTransaction();
-        await connection.commit();
-        connection.release();
-      },
-    );
+    each('refuses %j outside of a transaction', ['SAVEPOINT a', '/* */ release a'], async (sql) => {
+      await expect(pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25P01' });
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.commit();
+      connection.release();
+    });
 
-    keeps('refuses an isolation level that it does not know, and has not begun then')(
-      'refuses an isolation level that it does not know, and has not begun then',
-      async () => {
-        const connection = await pool.getConnection();
-        const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
-        await expect(begin).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
-        await connection.beginTransaction({ isolation: 'repeatable read' });
-        await connection.commit();
-        connection.release();
-      },
-    );
+    it('refuses an isolation level that it does not know, and has not begun then', async () => {
+      const connection = await pool.getConnection();
+      const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
+      await expect(begin).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+      await connection.beginTransaction({ isolation: 'repeatable read' });
+      await connection.commit();
+      connection.release();
+    });
 
-    keeps('does not write in a read-only transaction, and writes again after it')(
-      'does not write in a read-only transaction, and writes again after it',
-      async () => {
-        const connection = await pool.getConnection({ readOnly: true });
-        await connection.beginTransaction({ readOnly: true });
-        await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject({
-          sqlState: '25006',
-        });
-        await connection.rollback();
-        connection.release();
-        await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
-        expect(await bodies()).toEqual(['a']);
-      },
-    );
+    it('does not write in a read-only transaction, and writes again after it', async () => {
+      const connection = await pool.getConnection({ readOnly: true });
+      await connection.beginTransaction({ readOnly: true });
+      await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject({
+        sqlState: '25006',
+      });
+      await connection.rollback();
+      connection.release();
+      await pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
+      expect(await bodies()).toEqual(['a']);
+    });
 
-    keeps('keeps savepoints through query()')('keeps savepoints through query()', async () => {
+    it('keeps savepoints through query()', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
@@ -465,20 +424,17 @@ export function poolContract(
       expect(await bodies()).toEqual(['kept']);
     });
 
-    keeps('refuses a second release, and the next user keeps the connection')(
-      'refuses a second release, and the next user keeps the connection',
-      async () => {
-        const first = await pool.getConnection();
-        first.release();
-        const second = await pool.getConnection();
-        expect(() => first.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_FINISHED' }));
-        const third = pool.getConnection({ timeoutMs: 20 });
-        await expect(third).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
-        second.release();
-      },
-    );
+    it('refuses a second release, and the next user keeps the connection', async () => {
+      const first = await pool.getConnection();
+      first.release();
+      const second = await pool.getConnection();
+      expect(() => first.release()).toThrow(expect.objectContaining({ code: 'AMBIT_TX_FINISHED' }));
+      const third = pool.getConnection({ timeoutMs: 20 });
+      await expect(third).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
+      second.release();
+    });
 
-    keeps('refuses every use after the release')('refuses every use after the release', async () => {
+    it('refuses every use after the release', async () => {
       const connection = await pool.getConnection();
       connection.release();
       const used = { code: 'AMBIT_TX_FINISHED' };
@@ -488,38 +444,32 @@ export function poolContract(
       await expect(connection.rollback()).rejects.toMatchObject(used);
     });
 
-    keeps('stops waiting for a connection after the acquire time-out, and leaks no place')(
-      'stops waiting for a connection after the acquire time-out, and leaks no place',
-      async () => {
-        const first = await pool.getConnection();
-        const waiting = pool.getConnection({ timeoutMs: 20 });
-        expect(pool.size?.waiting).toBe(1);
-        await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', unavailable: true });
-        first.release();
-        const next = await pool.getConnection({ timeoutMs: 20 });
-        next.release();
-        expect(pool.size).toMatchObject({ waiting: 0 });
-      },
-    );
+    it('stops waiting for a connection after the acquire time-out, and leaks no place', async () => {
+      const first = await pool.getConnection();
+      const waiting = pool.getConnection({ timeoutMs: 20 });
+      expect(pool.size?.waiting).toBe(1);
+      await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', unavailable: true });
+      first.release();
+      const next = await pool.getConnection({ timeoutMs: 20 });
+      next.release();
+      expect(pool.size).toMatchObject({ waiting: 0 });
+    });
 
-    keeps('refuses at once when too many wait already, and serves those who do')(
-      'refuses at once when too many wait already, and serves those who do',
-      async () => {
-        const small = await database.pool({ max: 1, maxWaiting: 2 });
-        const first = await small.getConnection();
-        const waiting = [small.getConnection(), small.getConnection()];
-        const full = { code: 'AMBIT_TX_POOL_FULL', unavailable: true, retryable: false, status: 503 };
-        await expect(small.getConnection()).rejects.toMatchObject(full);
-        await expect(small.query('CREATE TABLE more (id INTEGER)')).rejects.toMatchObject(full);
-        expect(small.size?.waiting).toBe(2);
-        first.release();
-        for (const next of waiting) (await next).release();
-        await small.query('CREATE TABLE more (id INTEGER)');
-        expect(small.size).toMatchObject({ waiting: 0 });
-      },
-    );
+    it('refuses at once when too many wait already, and serves those who do', async () => {
+      const small = await database.pool({ max: 1, maxWaiting: 2 });
+      const first = await small.getConnection();
+      const waiting = [small.getConnection(), small.getConnection()];
+      const full = { code: 'AMBIT_TX_POOL_FULL', unavailable: true, retryable: false, status: 503 };
+      await expect(small.getConnection()).rejects.toMatchObject(full);
+      await expect(small.query('CREATE TABLE more (id INTEGER)')).rejects.toMatchObject(full);
+      expect(small.size?.waiting).toBe(2);
+      first.release();
+      for (const next of waiting) (await next).release();
+      await small.query('CREATE TABLE more (id INTEGER)');
+      expect(small.size).toMatchObject({ waiting: 0 });
+    });
 
-    keeps('stops waiting when the signal says so')('stops waiting when the signal says so', async () => {
+    it('stops waiting when the signal says so', async () => {
       const first = await pool.getConnection();
       const client = new AbortController();
       const waiting = pool.getConnection({ signal: client.signal });
@@ -530,7 +480,7 @@ export function poolContract(
       (await pool.getConnection()).release();
     });
 
-    keeps('serves those who wait in the order they came')('serves those who wait in the order they came', async () => {
+    it('serves those who wait in the order they came', async () => {
       const first = await pool.getConnection();
       const order: number[] = [];
       const waiting = [1, 2, 3].map(async (number) => {
@@ -564,27 +514,25 @@ export function poolContract(
         expect(await bodies()).toEqual(['acknowledged']);
       };
 
-      keeps('waits with BEGIN, and begins as soon as the lock is free')(
-        'waits with BEGIN, and begins as soon as the lock is free',
-        async () => {
-          const connection = await pool.getConnection();
-          const begun = connection.beginTransaction();
-          await unlock();
-          await begun;
-          await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
-          await connection.commit();
-          connection.release();
-          expect(await bodies()).toEqual(['kept']);
-        },
-      );
+      it('waits with BEGIN, and begins as soon as the lock is free', async () => {
+        const connection = await pool.getConnection();
+        const begun = connection.beginTransaction();
+        await unlock();
+        await begun;
+        await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+        await connection.commit();
+        connection.release();
+        expect(await bodies()).toEqual(['kept']);
+      });
 
-      keeps('runs no BEGIN of a connection that was %s while it waited').each([
-        ['cancelled', true, false],
-        ['released', false, true],
-        ['cancelled and released', true, true],
-      ] as const)(
+      each(
         'runs no BEGIN of a connection that was %s while it waited',
-        async (_what, isCancelled, isReleased) => {
+        [
+          ['cancelled', true, false],
+          ['released', false, true],
+          ['cancelled and released', true, true],
+        ] as const,
+        async ([, isCancelled, isReleased]) => {
           const connection = await pool.getConnection();
           const begun = connection.beginTransaction();
           if (isCancelled) connection.cancel?.();
@@ -596,26 +544,23 @@ export function poolContract(
         },
       );
 
-      keeps('begins for the next user after a connection was released while its BEGIN waited')(
-        'begins for the next user after a connection was released while its BEGIN waited',
-        async () => {
-          const first = await pool.getConnection();
-          const abandoned = first.beginTransaction().catch((error: unknown) => error);
-          first.cancel?.();
-          first.release();
-          const next = await pool.getConnection();
-          const begun = next.beginTransaction();
-          await unlock();
-          await begun;
-          expect(await abandoned).toBeInstanceOf(Error);
-          await next.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
-          await next.commit();
-          next.release();
-          expect(await bodies()).toEqual(['kept']);
-        },
-      );
+      it('begins for the next user after a connection was released while its BEGIN waited', async () => {
+        const first = await pool.getConnection();
+        const abandoned = first.beginTransaction().catch((error: unknown) => error);
+        first.cancel?.();
+        first.release();
+        const next = await pool.getConnection();
+        const begun = next.beginTransaction();
+        await unlock();
+        await begun;
+        expect(await abandoned).toBeInstanceOf(Error);
+        await next.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+        await next.commit();
+        next.release();
+        expect(await bodies()).toEqual(['kept']);
+      });
 
-      keeps('runs no BEGIN after the pool was closed')('runs no BEGIN after the pool was closed', async () => {
+      it('runs no BEGIN after the pool was closed', async () => {
         const connection = await pool.getConnection();
         const outcome = connection.beginTransaction().catch((error: unknown) => error);
         await pool.close();
@@ -625,19 +570,16 @@ export function poolContract(
       });
     });
 
-    keeps('stores all or nothing when a statement failed before commit(), and says which')(
-      'stores all or nothing when a statement failed before commit(), and says which',
-      async () => {
-        const connection = await pool.getConnection();
-        await connection.beginTransaction();
-        await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
-        await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
-        const refusal = await connection.commit().catch((error: unknown) => error);
-        connection.release();
-        if (refusal) expect(refusal).toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED', sqlState: '40000' });
-        expect(await bodies()).toEqual(refusal ? [] : ['kept']);
-      },
-    );
+    it('stores all or nothing when a statement failed before commit(), and says which', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
+      await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
+      const refusal = await connection.commit().catch((error: unknown) => error);
+      connection.release();
+      if (refusal) expect(refusal).toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED', sqlState: '40000' });
+      expect(await bodies()).toEqual(refusal ? [] : ['kept']);
+    });
 
     /** On SQLite the second INSERT rolls the whole transaction back; elsewhere it is an error in the text. */
     const afterConflict = async (): Promise<DatabaseConnection> => {
@@ -648,8 +590,7 @@ export function poolContract(
       return connection;
     };
 
-    const allOrNothing = 'stores all or nothing when the database has rolled the transaction back by itself';
-    keeps(allOrNothing)(allOrNothing, async () => {
+    it('stores all or nothing when the database has rolled the transaction back by itself', async () => {
       const connection = await afterConflict();
       await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['second']).catch(() => undefined);
       const refusal = await connection.commit().catch((error: unknown) => error);
@@ -658,8 +599,7 @@ export function poolContract(
       expect(await bodies()).toEqual(refusal ? [] : ['first', 'second']);
     });
 
-    const beginsAgain = 'begins again where the database has rolled the transaction back, and only there';
-    keeps(beginsAgain)(beginsAgain, async () => {
+    it('begins again where the database has rolled the transaction back, and only there', async () => {
       const connection = await afterConflict();
       const refusal = await connection.beginTransaction().catch((error: unknown) => error);
       if (refusal) expect(refusal).toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
@@ -670,8 +610,7 @@ export function poolContract(
     });
 
     if (hasSeveralWriters) {
-      const deadlock = 'stores nothing of a transaction that the database has undone to end a deadlock';
-      keeps(deadlock)(deadlock, async () => {
+      it('stores nothing of a transaction that the database has undone to end a deadlock', async () => {
         await pool.query('CREATE TABLE shelves (id INTEGER PRIMARY KEY, body VARCHAR(20))');
         await pool.query("INSERT INTO shelves VALUES (1, 'a'), (2, 'b')");
         const both = await database.pool({ max: 2 });
@@ -704,8 +643,7 @@ export function poolContract(
       });
     }
 
-    const second = 'refuses a second beginTransaction() while the first transaction is open, and commits the first';
-    keeps(second)(second, async () => {
+    it('refuses a second beginTransaction() while the first transaction is open, and commits the first', async () => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
       await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
@@ -716,33 +654,25 @@ export function poolContract(
       expect(await bodies()).toEqual(['kept']);
     });
 
-    keeps('refuses a time limit of %j for getConnection()').each([Number.NaN, -1, '5'])(
-      'refuses a time limit of %j for getConnection()',
-      async (timeoutMs) => {
-        const holder = await pool.getConnection();
-        const asking = pool.getConnection({ timeoutMs: timeoutMs as number });
-        await expect(asking).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
-        holder.release();
-      },
-    );
+    each('refuses a time limit of %j for getConnection()', [Number.NaN, -1, '5'], async (timeoutMs) => {
+      const holder = await pool.getConnection();
+      const asking = pool.getConnection({ timeoutMs: timeoutMs as number });
+      await expect(asking).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+      holder.release();
+    });
 
-    keeps('does not let a failed statement affect the next user')(
-      'does not let a failed statement affect the next user',
-      async () => {
-        const connection = await pool.getConnection();
-        await connection.beginTransaction();
-        await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
-        await connection.rollback();
-        connection.release();
-        expect(await bodies()).toEqual([]);
-      },
-    );
+    it('does not let a failed statement affect the next user', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
+      await connection.rollback();
+      connection.release();
+      expect(await bodies()).toEqual([]);
+    });
 
-    keeps('waits only so long for connections that are checked out, and refuses them a late %s()').each([
-      'commit',
-      'query',
-    ] as const)(
+    each(
       'waits only so long for connections that are checked out, and refuses them a late %s()',
+      ['commit', 'query'] as const,
       async (late) => {
         const connection = await pool.getConnection();
         await connection.beginTransaction();
@@ -752,35 +682,29 @@ export function poolContract(
       },
     );
 
-    keeps('accepts a late rollback(), which closing has done, and a late release(), once')(
-      'accepts a late rollback(), which closing has done, and a late release(), once',
-      async () => {
-        const connection = await pool.getConnection();
-        await connection.beginTransaction();
-        await pool.close();
-        await connection.rollback();
-        connection.release();
-        const released = { code: 'AMBIT_TX_FINISHED' };
-        expect(() => connection.release()).toThrow(expect.objectContaining(released));
-        await expect(connection.query('SELECT 1')).rejects.toMatchObject(released);
-      },
-    );
+    it('accepts a late rollback(), which closing has done, and a late release(), once', async () => {
+      const connection = await pool.getConnection();
+      await connection.beginTransaction();
+      await pool.close();
+      await connection.rollback();
+      connection.release();
+      const released = { code: 'AMBIT_TX_FINISHED' };
+      expect(() => connection.release()).toThrow(expect.objectContaining(released));
+      await expect(connection.query('SELECT 1')).rejects.toMatchObject(released);
+    });
 
-    keeps('closes once the connections in use are released, and hands out none after that')(
-      'closes once the connections in use are released, and hands out none after that',
-      async () => {
-        pool = await database.pool({ max: 1, closeTimeoutMs: 10_000 });
-        const connection = await pool.getConnection();
-        const closing = pool.close();
-        await expect(pool.getConnection()).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', unavailable: true });
-        await expect(pool.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
-        await connection.beginTransaction();
-        await connection.commit();
-        connection.release();
-        await closing;
-        expect(pool.close()).toBe(closing);
-      },
-    );
+    it('closes once the connections in use are released, and hands out none after that', async () => {
+      pool = await database.pool({ max: 1, closeTimeoutMs: 10_000 });
+      const connection = await pool.getConnection();
+      const closing = pool.close();
+      await expect(pool.getConnection()).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', unavailable: true });
+      await expect(pool.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
+      await connection.beginTransaction();
+      await connection.commit();
+      connection.release();
+      await closing;
+      expect(pool.close()).toBe(closing);
+    });
     const terminated = async (): Promise<DatabaseConnection> => {
       const connection = await pool.getConnection();
       await connection.beginTransaction();
@@ -794,57 +718,47 @@ export function poolContract(
     const notSent = { code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '08003', status: 503 };
 
     if (terminates) {
-      keeps('sends nothing on a connection that the server has closed, and opens another')(
-        'sends nothing on a connection that the server has closed, and opens another',
-        async () => {
-          const connection = await terminated();
-          await expect(connection.query('SELECT 1')).rejects.toMatchObject(notSent);
-          await expect(connection.commit()).rejects.toMatchObject(notSent);
-          connection.release();
-          expect(await bodies()).toEqual([]);
-        },
-      );
-      keeps('says that a conflict is temporary, of a statement as of COMMIT')(
-        'says that a conflict is temporary, of a statement as of COMMIT',
-        async () => {
-          await pool.query(
-            `CREATE FUNCTION conflict() RETURNS trigger AS $$ BEGIN RAISE SQLSTATE '40001'; END $$ LANGUAGE plpgsql`,
-          );
-          const at = `AFTER INSERT ON notes DEFERRABLE INITIALLY`;
-          const temporary = { sqlState: '40001', status: 503, statusCode: 503, retryable: true, unavailable: true };
-          await pool.query(
-            `CREATE CONSTRAINT TRIGGER conflicting ${at} DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()`,
-          );
-          await expect(pool.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
-          const connection = await pool.getConnection();
-          await connection.beginTransaction();
-          await connection.query('INSERT INTO notes (id) VALUES (1)');
-          await expect(connection.commit()).rejects.toMatchObject(temporary);
-          await connection.beginTransaction();
-          await connection.query('SET CONSTRAINTS ALL IMMEDIATE');
-          await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
-          await connection.rollback();
-          connection.release();
-        },
-      );
-      keeps('names the reason for which the server has closed the connection')(
-        'names the reason for which the server has closed the connection',
-        async () => {
-          const connection = await terminated();
-          for (const use of [() => connection.query('SELECT 1'), () => connection.commit()]) {
-            const error = (await use().catch((reason: unknown) => reason)) as Error;
-            expect(error.message).toContain('(25P03)');
-            expect(error.message).not.toContain('timeout');
-            const cause = { code: '25P03', message: expect.stringContaining('idle-in-transaction timeout') as string };
-            expect(error.cause).toMatchObject(cause);
-          }
-          connection.release();
-        },
-      );
+      it('sends nothing on a connection that the server has closed, and opens another', async () => {
+        const connection = await terminated();
+        await expect(connection.query('SELECT 1')).rejects.toMatchObject(notSent);
+        await expect(connection.commit()).rejects.toMatchObject(notSent);
+        connection.release();
+        expect(await bodies()).toEqual([]);
+      });
+      it('says that a conflict is temporary, of a statement as of COMMIT', async () => {
+        await pool.query(
+          `CREATE FUNCTION conflict() RETURNS trigger AS $$ BEGIN RAISE SQLSTATE '40001'; END $$ LANGUAGE plpgsql`,
+        );
+        const at = `AFTER INSERT ON notes DEFERRABLE INITIALLY`;
+        const temporary = { sqlState: '40001', status: 503, statusCode: 503, retryable: true, unavailable: true };
+        await pool.query(
+          `CREATE CONSTRAINT TRIGGER conflicting ${at} DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()`,
+        );
+        await expect(pool.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
+        const connection = await pool.getConnection();
+        await connection.beginTransaction();
+        await connection.query('INSERT INTO notes (id) VALUES (1)');
+        await expect(connection.commit()).rejects.toMatchObject(temporary);
+        await connection.beginTransaction();
+        await connection.query('SET CONSTRAINTS ALL IMMEDIATE');
+        await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
+        await connection.rollback();
+        connection.release();
+      });
+      it('names the reason for which the server has closed the connection', async () => {
+        const connection = await terminated();
+        for (const use of [() => connection.query('SELECT 1'), () => connection.commit()]) {
+          const error = (await use().catch((reason: unknown) => reason)) as Error;
+          expect(error.message).toContain('(25P03)');
+          expect(error.message).not.toContain('timeout');
+          const cause = { code: '25P03', message: expect.stringContaining('idle-in-transaction timeout') as string };
+          expect(error.cause).toMatchObject(cause);
+        }
+        connection.release();
+      });
     }
 
-    const propagates = 'runs supports in a transaction, and not-supported beside it, or says what it waits for';
-    keeps(propagates)(propagates, async () => {
+    it('runs supports in a transaction, and not-supported beside it, or says what it waits for', async () => {
       const two = await database.pool({ max: 2, ...(hasOneConnection && { acquireTimeoutMs: 500 }) });
       await two.query('CREATE TABLE runs (line VARCHAR(20))');
       const app = new Container();
@@ -897,18 +811,14 @@ export function poolContract(
     });
 
     describe.each(isPostgres ? ['the same'] : [])('means %s on every connection', () => {
-      meansTheSameAfterMigrations(
-        (title, run) => keeps(title)(title, run),
-        () => database,
-      );
+      meansTheSameAfterMigrations(it, () => database);
     });
 
     describe.each(leftovers.length > 0 || hasOtherUsers ? ['nothing'] : [])('inherits %s', () => {
-      const add = (title: string, run: () => Promise<void>): void => keeps(title)(title, run);
-      inheritsNothing(add, () => database, { leftovers, hasOtherUsers });
+      inheritsNothing(it, () => database, { leftovers, hasOtherUsers });
     });
 
-    alone((title, run) => keeps(title)(title, () => run(database)), refusedCommit);
+    alone((title, run) => it(title, () => run(database)), refusedCommit);
 
     test('declares only what it lacks', () => {
       expect([...titles]).toEqual(expect.arrayContaining(Object.keys(cannot)));
