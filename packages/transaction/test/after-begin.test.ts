@@ -5,7 +5,7 @@ import { hasPostgres } from '@ambit/host-contract';
 import { type AfterBegin, type IConnection, type IDatabasePool, runInTransaction, sqlStateOf } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
-import { FakePool, sandbox, SimulatedClock } from '../src/testing/index.js';
+import { FakePool, sandbox } from '../src/testing/index.js';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 import type { TinyContainer } from './support/container.js';
@@ -244,39 +244,5 @@ describe.skipIf(!hasPostgres)('row-level security on PostgreSQL, as the guide ha
     const without = as(pool(), 'acme');
     await expect(idsOf(without)).resolves.toEqual([]);
     await expect(insert(without, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
-  });
-
-  test('fails BEGIN where the tenant cannot be set, and the connection is returned', async () => {
-    const shared = pool({
-      afterBegin: (connection) => connection.query("SELECT set_config('app.tenant', 1 / 0, true)"),
-    });
-    await expect(insert(as(shared, 'acme'), 1)).rejects.toMatchObject({ code: 'AMBIT_TX_BEGIN_FAILED' });
-    expect(shared.size).toMatchObject({ open: 1, idle: 1 });
-  });
-
-  test('sets it again for each retry', async () => {
-    const seen: string[] = [];
-    const shared = pool({ afterBegin: setTenant });
-    await runInTransaction(as(shared, 'acme'), async (scope, { number }) => {
-      const [row] = await scope
-        .resolve<IConnection>('IConnection')
-        .query<{ t: string }>("SELECT current_setting('app.tenant') AS t");
-      seen.push(row?.t ?? '');
-      if (number === 1) throw Object.assign(new Error('conflict'), { code: '40001' });
-    });
-    expect(seen).toEqual(['acme', 'acme']);
-  });
-
-  test('times out together with the transaction', async () => {
-    const clock = new SimulatedClock();
-    const shared = pool({
-      afterBegin: (connection) => {
-        void clock.run();
-        return connection.query('SELECT pg_sleep(30)');
-      },
-    });
-    const timedOut = beginTransaction(as(shared, 'acme'), { clock, timeoutMs: 50, cancelAfterMs: 10 });
-    await expect(timedOut).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
-    expect(shared.size).toMatchObject({ open: 0 });
   });
 });

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { IContainer } from '@ambit/container';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   afterCommit,
@@ -12,7 +13,7 @@ import {
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
-import { openTransactionScopes, requestScope } from './support/requests.js';
+import { nothingIsLeft, openTransactionScopes, played, requestScope } from './support/requests.js';
 
 const fine: FakeFault = { ms: 0, kind: 'none' };
 
@@ -43,12 +44,7 @@ describe.each([
     client = new AbortController();
   });
 
-  /** Plays until nothing is left to happen, and gives what the promise came to. */
-  async function play<T>(promise: Promise<T>): Promise<T> {
-    promise.catch(() => undefined);
-    await clock.run();
-    return promise;
-  }
+  const play = <T>(promise: Promise<T>): Promise<T> => played(clock, promise);
 
   const options = (): TransactionOptions => ({ clock, onError: (error) => void reported.push(error) });
   const begin = (more: TransactionOptions = {}): Promise<Transaction> =>
@@ -65,75 +61,59 @@ describe.each([
     };
 
   /** One callback of each kind. */
-  function registerAll(transaction: Transaction, name = ''): void {
-    transaction.afterEnd((outcome) => log.push(`${name}end: ${outcome}`));
-    transaction.afterRollback((reason) => log.push(`${name}rollback: ${named(reason)}`));
-    transaction.afterCommit(note(`${name}commit`));
-    transaction.afterCommit(note(`${name}before the response`), { before: 'response' });
-    transaction.beforeCommit(note(`${name}before`));
+  function registerAll(transaction: Transaction): void {
+    transaction.afterEnd((outcome) => log.push(`end: ${outcome}`));
+    transaction.afterRollback((reason) => log.push(`rollback: ${named(reason)}`));
+    transaction.afterCommit(note('commit'));
+    transaction.afterCommit(note('before the response'), { before: 'response' });
+    transaction.beforeCommit(note('before'));
   }
 
-  function expectNothingLeft(): void {
-    expect(pool.out).toBe(0);
-    expect(pool.violations).toEqual([]);
-    expect(openTransactionScopes(request)).toBe(0);
-  }
+  const expectNothingLeft = (): void => nothingIsLeft(pool, request);
 
   describe('the callbacks that are called', () => {
-    test('after a COMMIT: those before it, those before the response, those after it, those at the end', async () => {
+    const commit = (transaction: Transaction): Promise<void> => transaction.commit();
+    const failAndCommit = async (transaction: Transaction): Promise<void> => {
+      faults.query = { ms: 1, kind: 'refused' };
+      await transaction.connection.query('INSERT').catch(() => undefined);
+      await transaction.commit();
+    };
+    const unknown = (kind: FakeFault['kind']) => [
+      `an unknown outcome (${kind})`,
+      kind,
+      commit,
+      ['before', 'end: unknown'],
+    ];
+    test.each([
+      ['a COMMIT', 'none', commit, ['before', 'before the response', 'commit', 'end: committed']],
+      [
+        'a COMMIT that was refused',
+        'refused',
+        commit,
+        ['before', 'rollback: AMBIT_TX_COMMIT_FAILED', 'end: rolled back'],
+      ],
+      unknown('lost'),
+      unknown('lost after'),
+      unknown('never'),
+      ['a failed statement', 'none', failAndCommit, ['rollback: AMBIT_TX_FAILED', 'end: rolled back']],
+    ] as [string, FakeFault['kind'], typeof commit, string[]][])('after %s', async (_what, kind, end, expected) => {
+      faults.commit = { ms: 1, kind };
       const transaction = await begin();
       registerAll(transaction);
-      await play(transaction.commit());
-      expect(log).toEqual(['before', 'before the response', 'commit', 'end: committed']);
+      await play(end(transaction).catch(() => undefined));
+      expect(log).toEqual(expected);
       expectNothingLeft();
     });
 
-    test('after a rollback: afterRollback, with the reason, and afterEnd', async () => {
+    test.each([new Error('out of stock'), undefined])('after a rollback because of %s', async (reason) => {
       const transaction = await begin();
-      const reason = new Error('out of stock');
       let received: unknown;
       registerAll(transaction);
       transaction.afterRollback((why) => (received = why));
       await play(transaction.rollback(reason));
-      expect(log).toEqual(['rollback: out of stock', 'end: rolled back']);
-      expect(received).toBe(reason);
-      expect(transaction.error).toMatchObject({ code: 'AMBIT_TX_FINISHED', cause: reason });
-    });
-
-    test('after a rollback without a reason: afterRollback, with the error of the transaction', async () => {
-      const transaction = await begin();
-      let received: unknown;
-      transaction.afterRollback((why) => (received = why));
-      await play(transaction.rollback());
-      expect(received).toBe(transaction.error);
-    });
-
-    test('after a COMMIT that the database refused: those of a rollback', async () => {
-      faults.commit = { ms: 1, kind: 'refused' };
-      const transaction = await begin();
-      registerAll(transaction);
-      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED' });
-      expect(log).toEqual(['before', 'rollback: AMBIT_TX_COMMIT_FAILED', 'end: rolled back']);
-    });
-
-    test.each(['lost', 'lost after', 'never'] as const)(
-      'after an unknown outcome (%s): afterEnd only',
-      async (kind) => {
-        faults.commit = { ms: 1, kind };
-        const transaction = await begin();
-        registerAll(transaction);
-        await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
-        expect(log).toEqual(['before', 'end: unknown']);
-      },
-    );
-
-    test('after a failed statement: those of a rollback, and nothing before COMMIT', async () => {
-      const transaction = await begin();
-      registerAll(transaction);
-      faults.query = { ms: 1, kind: 'refused' };
-      await play(transaction.connection.query('INSERT').catch(() => undefined));
-      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED' });
-      expect(log).toEqual(['rollback: AMBIT_TX_FAILED', 'end: rolled back']);
+      expect(log).toEqual([`rollback: ${reason?.message ?? 'AMBIT_TX_FINISHED'}`, 'end: rolled back']);
+      expect(received).toBe(reason ?? transaction.error);
+      expect(transaction.error).toMatchObject({ code: 'AMBIT_TX_FINISHED', ...(reason && { cause: reason }) });
     });
 
     const ends: [string, (transaction: Transaction) => unknown, string][] = [
@@ -166,13 +146,6 @@ describe.each([
       expect(pool.stored).toEqual(['flush 1', 'flush 2']);
       expect(log).toEqual(['committed']);
       expectNothingLeft();
-    });
-
-    test('runs once, however many callers commit', async () => {
-      const transaction = await begin();
-      transaction.beforeCommit(slowly('before'));
-      await play(Promise.all([transaction.commit(), transaction.commit(), transaction.connection.commit()]));
-      expect(log).toEqual(['before']);
     });
 
     test('that fails rolls back, and commit() rejects with what it threw', async () => {
@@ -209,33 +182,25 @@ describe.each([
       expect(pool.stored).toEqual(['flush']);
     });
 
-    test('stops when the transaction is rolled back meanwhile, and its statements are refused', async () => {
-      const transaction = await begin();
-      const late = vi.fn<(error: unknown) => void>();
-      transaction.beforeCommit(async () => {
-        await clock.sleep(50);
-        await transaction.connection.query('too late').catch(late);
-        throw new Error('of no importance');
-      });
-      transaction.beforeCommit(note('too many'));
-      const committing = transaction.commit();
-      clock.setTimer(() => void transaction.rollback(new Error('changed my mind')), 10);
-      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
-      expect(late).toHaveBeenCalledOnce();
-      expect(log).toEqual([]);
-      expect(pool.stored).toEqual([]);
-      expectNothingLeft();
-    });
-
-    test('is not followed by the next one when the transaction is rolled back meanwhile', async () => {
-      const transaction = await begin();
-      transaction.beforeCommit(slowly('first', 50));
-      transaction.beforeCommit(note('second'));
-      const committing = transaction.commit();
-      clock.setTimer(() => void transaction.rollback(), 10);
-      await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
-      expect(log).toEqual(['first']);
-    });
+    test.each(['resolves', 'throws'])(
+      'that %s after a rollback is the last, and its statements are refused',
+      async (how) => {
+        const transaction = await begin();
+        const late = vi.fn<(error: unknown) => void>();
+        transaction.beforeCommit(async () => {
+          await clock.sleep(50);
+          await transaction.connection.query('too late').catch(late);
+          if (how === 'throws') throw new Error('of no importance');
+        });
+        transaction.beforeCommit(note('too many'));
+        const committing = transaction.commit();
+        clock.setTimer(() => void transaction.rollback(new Error('changed my mind')), 10);
+        await expect(play(committing)).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
+        expect(late).toHaveBeenCalledOnce();
+        expect([log, pool.stored]).toEqual([[], []]);
+        expectNothingLeft();
+      },
+    );
 
     test('that never settles is not waited for beyond the time limit', async () => {
       const run = runInTransaction(
@@ -391,60 +356,18 @@ describe.each([
   });
 
   describe('a savepoint that is undone', () => {
-    test('drops afterCommit of a nested run, at any depth, and calls its afterRollback and afterEnd', async () => {
+    test('gives its afterRollback what the nested run threw', async () => {
       const failure = new Error('out of stock');
       let received: unknown;
-      const run = runInTransaction(
-        request,
-        async (scope) => {
-          const transaction = transactionOf(scope) as Transaction;
-          registerAll(transaction, 'outer ');
-          const nested = runInTransaction(scope, async () => {
-            registerAll(transaction, 'undone ');
-            transaction.afterRollback((reason) => (received = reason));
-            await runInTransaction(scope, async () => transaction.afterCommit(note('deeper')));
-            throw failure;
-          });
-          await nested.catch(() => undefined);
-          await runInTransaction(scope, async () => transaction.afterCommit(note('nested')));
-        },
-        options(),
-      );
-      await play(run);
-      expect(log).toEqual([
-        'outer before',
-        'outer before the response',
-        'outer commit',
-        'undone rollback: out of stock',
-        'nested',
-        'outer end: committed',
-        'undone end: rolled back',
-      ]);
+      const work = async (scope: IContainer): Promise<void> => {
+        const nested = runInTransaction(scope, async () => {
+          transactionOf(scope)?.afterRollback((reason) => (received = reason));
+          throw failure;
+        });
+        await nested.catch(() => undefined);
+      };
+      await play(runInTransaction(request, work, options()));
       expect(received).toBe(failure);
-    });
-
-    test('is known to be undone where the outcome of the transaction is unknown', async () => {
-      faults.commit = { ms: 1, kind: 'lost' };
-      const run = runInTransaction(
-        request,
-        async (scope) => {
-          const transaction = transactionOf(scope) as Transaction;
-          registerAll(transaction, 'outer ');
-          const nested = runInTransaction(scope, async () => {
-            registerAll(transaction, 'undone ');
-            throw new Error('out of stock');
-          });
-          await nested.catch(() => undefined);
-        },
-        options(),
-      );
-      await expect(play(run)).rejects.toMatchObject({ code: 'AMBIT_TX_OUTCOME_UNKNOWN' });
-      expect(log).toEqual([
-        'outer before',
-        'undone rollback: out of stock',
-        'outer end: unknown',
-        'undone end: rolled back',
-      ]);
     });
 
     test('may be one of SQL, as an ORM sets it', async () => {

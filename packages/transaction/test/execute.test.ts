@@ -138,16 +138,6 @@ describe.skipIf(!hasPostgres)('execute() on PostgreSQL', () => {
     await expect(executed).rejects.toMatchObject({ cause: { message: 'no parser' } });
     expect(await inTransaction((connection) => connection.query('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
   });
-
-  test('prepares a statement again whose table was changed', async () => {
-    const pool = database.pool({ max: 1 });
-    await pool.execute('CREATE TABLE notes (id INTEGER)');
-    await pool.execute('INSERT INTO notes VALUES (1)');
-    const all = (): Promise<unknown> => pool.execute('SELECT * FROM notes', [], { rowMode: 'array' });
-    expect(await all()).toMatchObject({ rows: [[1]] });
-    await pool.execute("ALTER TABLE notes ADD COLUMN body TEXT DEFAULT 'a'");
-    expect(await all()).toMatchObject({ rows: [[1, 'a']], fields: [{ name: 'id' }, { name: 'body' }] });
-  });
 });
 
 function fail(): never {

@@ -3,6 +3,7 @@ import type { Transaction, TransactionError } from '../src/index.js';
 import { beginTransaction } from '../src/host/index.js';
 import { FakePool, SimulatedClock } from '../src/testing/index.js';
 import { StrictContainer } from './support/strict-container.js';
+import { played } from './support/requests.js';
 
 describe('a container whose scopes dispose their children by themselves, and may be disposed once', () => {
   let clock: SimulatedClock;
@@ -19,11 +20,7 @@ describe('a container whose scopes dispose their children by themselves, and may
     reported = [];
   });
 
-  async function play<T>(promise: Promise<T>): Promise<T> {
-    promise.catch(() => undefined);
-    await clock.run();
-    return promise;
-  }
+  const play = <T>(promise: Promise<T>): Promise<T> => played(clock, promise);
   const opened = async (): Promise<Transaction> => {
     const onError = (error: TransactionError): void => void reported.push(error);
     const transaction = await play(beginTransaction(request, { clock, timeoutMs: Infinity, onError }));

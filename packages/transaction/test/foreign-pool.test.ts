@@ -10,7 +10,7 @@ import {
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
-import { openTransactionScopes, requestScope } from './support/requests.js';
+import { openTransactionScopes, played, requestScope } from './support/requests.js';
 
 const failure = new Error('the pool is broken');
 const fails: readonly [how: string, fail: () => unknown][] = [
@@ -56,11 +56,7 @@ describe('a pool that is not ours', () => {
     expect(openTransactionScopes(request)).toBe(0);
   }
 
-  async function play<T>(promise: Promise<T>): Promise<T> {
-    promise.catch(() => undefined);
-    await clock.run();
-    return promise;
-  }
+  const play = <T>(promise: Promise<T>): Promise<T> => played(clock, promise);
   const options = (more: TransactionOptions = {}): TransactionOptions => ({
     clock,
     timeoutMs: Infinity,

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
 import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
-import { requestScope } from './support/requests.js';
 
 describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than the pool', () => {
   const role = `ambit_few_${process.pid}`;
@@ -190,17 +188,5 @@ describe.skipIf(!hasPostgres)('a connection that has fallen silent', () => {
     const [kind, hundredths] = (line?.[5] ?? '').split(':');
     expect(kind).toBe('02');
     expect(Number.parseInt(hundredths ?? '', 16)).toBeLessThanOrEqual(1000);
-  });
-
-  test('is reported once, by the statement that finds it', async () => {
-    const pool = database.pool({ max: 1 });
-    const reported: unknown[] = [];
-    const transaction = await beginTransaction(requestScope(pool), { onError: (error) => void reported.push(error) });
-    const [row] = await transaction.connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    await database.admin.query('SELECT pg_terminate_backend($1, 5000)', [row?.pid]);
-    await expect(transaction.connection.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
-    await transaction.rollback();
-    expect(reported).toEqual([]);
-    expect(pool.size).toMatchObject({ open: 0 });
   });
 });

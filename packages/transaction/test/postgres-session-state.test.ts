@@ -16,66 +16,6 @@ describe.skipIf(!hasPostgres)('the session of a connection to PostgreSQL', () =>
 
   const pidOf = async (): Promise<unknown> => (await pool.query('SELECT pg_backend_pid() AS pid'))[0]?.['pid'];
 
-  test.each([
-    ['SET', "SET search_path = 'elsewhere'", "SELECT current_setting('search_path') <> 'elsewhere' AS clean"],
-    ['SET SESSION', "SET SESSION lock_timeout = '7ms'", "SELECT current_setting('lock_timeout') = '0' AS clean"],
-    [
-      'set_config()',
-      "SELECT set_config('lock_timeout', '7ms', false)",
-      "SELECT current_setting('lock_timeout') = '0' AS clean",
-    ],
-    [
-      'an advisory lock',
-      'SELECT pg_advisory_lock(4711, 1)',
-      "SELECT count(*) = 0 AS clean FROM pg_locks WHERE locktype = 'advisory' AND classid = 4711 AND pid = pg_backend_pid()",
-    ],
-    ['LISTEN', 'LISTEN news', 'SELECT count(*) = 0 AS clean FROM pg_listening_channels()'],
-    ['a temporary table', 'CREATE TEMP TABLE draft (id int)', "SELECT to_regclass('pg_temp.draft') IS NULL AS clean"],
-    ['SELECT INTO TEMP', 'SELECT 1 AS id INTO TEMP draft', "SELECT to_regclass('pg_temp.draft') IS NULL AS clean"],
-    ['a table in pg_temp', 'CREATE TABLE pg_temp.draft (id int)', "SELECT to_regclass('draft') IS NULL AS clean"],
-    [
-      'a table that EXPLAIN creates',
-      'EXPLAIN ANALYZE CREATE TEMP TABLE draft AS SELECT 1 AS id',
-      "SELECT to_regclass('draft') IS NULL AS clean",
-    ],
-    [
-      'ON COMMIT DROP in a comment',
-      'CREATE TEMP TABLE draft (id int) /* not ON COMMIT DROP */',
-      "SELECT to_regclass('draft') IS NULL AS clean",
-    ],
-    [
-      'UPDATE pg_settings',
-      "UPDATE pg_settings SET setting = '7' WHERE name = 'lock_timeout'",
-      "SELECT current_setting('lock_timeout') = '0' AS clean",
-    ],
-    [
-      'a DO block',
-      "DO $$ BEGIN EXECUTE 'SET lock_timeout = 7'; END $$",
-      "SELECT current_setting('lock_timeout') = '0' AS clean",
-    ],
-    [
-      'PREPARE',
-      'PREPARE mine AS SELECT 1',
-      "SELECT count(*) = 0 AS clean FROM pg_prepared_statements WHERE name = 'mine'",
-    ],
-  ])('does not reach the next user: %s', async (_what, sql, look) => {
-    const before = await pidOf();
-    await pool.query(sql);
-    await expect(pool.query(look)).resolves.toEqual([{ clean: true }]);
-    expect(await pidOf()).not.toBe(before);
-  });
-
-  test('does not reach the next user of a connection that was checked out, nor of a transaction', async () => {
-    const connection = await pool.getConnection();
-    await connection.beginTransaction();
-    await connection.query("SET search_path = 'elsewhere'");
-    await connection.commit();
-    connection.release();
-    await expect(pool.query("SELECT current_setting('search_path') AS path")).resolves.not.toEqual([
-      { path: 'elsewhere' },
-    ]);
-  });
-
   test('stays with a connection that changed nothing but its transaction', async () => {
     const before = await pidOf();
     const connection = await pool.getConnection();

@@ -13,7 +13,7 @@ import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 import { databases } from './support/databases.js';
 import type { TinyContainer } from './support/container.js';
-import { openTransactionScopes, requestScope } from './support/requests.js';
+import { nothingIsLeft, requestScope } from './support/requests.js';
 
 const insert =
   (what: string): Work<void> =>
@@ -38,10 +38,7 @@ describe.each([
     pool = new FakePool({ max: 2, acquireTimeoutMs: 20 });
     request = requestScope(pool, { defers });
   });
-  function expectNothingLeft(): void {
-    expect([pool.out, pool.violations, openTransactionScopes(request)]).toEqual([0, [], 0]);
-  }
-  afterEach(expectNothingLeft);
+  afterEach(() => nothingIsLeft(pool, request));
 
   const run = <T>(work: Work<T>, options: RunOptions = {}): Promise<T> => runInTransaction(request, work, options);
 

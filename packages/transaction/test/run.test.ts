@@ -54,16 +54,6 @@ describe('runInTransaction()', () => {
     await expect(run((scope) => runInTransaction(scope, work))).resolves.toBe('done');
   });
 
-  test('rolls back and throws what the work threw', async () => {
-    const failure = new Error('out of stock');
-    const work = run(async (scope) => {
-      await connectionOf(scope).query('INSERT');
-      throw failure;
-    });
-    await expect(work).rejects.toBe(failure);
-    expect(pool.stored).toEqual([]);
-  });
-
   test.each(['begin', 'query', 'commit'] as const)(
     'runs again, in a fresh scope, after a conflict at %s',
     async (point) => {
@@ -223,11 +213,6 @@ describe('runInTransaction()', () => {
     expect(endedAt).toBe(1000);
   });
 
-  test('stops waiting for work that does not finish', async () => {
-    const work = run(() => new Promise(() => undefined), { timeoutMs: 1000 });
-    await expect(work).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
-  });
-
   test('stops when the client has disconnected: in the work and between attempts', async () => {
     const inWork = new AbortController();
     clock.setTimer(() => inWork.abort(), 10);
@@ -251,46 +236,6 @@ describe('runInTransaction()', () => {
   });
 
   describe('inside of a transaction scope', () => {
-    test('is a savepoint: what it did is undone alone', async () => {
-      await run(async (scope) => {
-        const connection = connectionOf(scope);
-        await connection.query('INSERT order');
-        const failing = runInTransaction(scope, async () => {
-          await connection.query('INSERT gift');
-          throw new Error('no gifts left');
-        });
-        await expect(failing).rejects.toThrow('no gifts left');
-        await runInTransaction(scope, () => connection.query('INSERT bill'));
-      });
-      expect(pool.stored).toEqual(['INSERT order', 'INSERT bill']);
-    });
-
-    test('undoes its failed statement, and the transaction commits', async () => {
-      await run(async (scope) => {
-        const connection = connectionOf(scope);
-        await connection.query('INSERT order');
-        faultsOf.query = [fine, { ms: 1, kind: 'refused' }];
-        await runInTransaction(scope, () => connection.query('INSERT gift')).catch(() => undefined);
-        await connection.query('INSERT bill');
-      });
-      expect(pool.stored).toEqual(['INSERT order', 'INSERT bill']);
-    });
-
-    test('nests as deep as one likes, and from a scope below', async () => {
-      await run(async (scope) => {
-        const connection = connectionOf(scope);
-        await runInTransaction(scope.createScope({ tags: ['part'] }), async (inner) => {
-          await connection.query('INSERT 1');
-          const deep = runInTransaction(inner, async () => {
-            await connection.query('INSERT 2');
-            throw new Error('undo the second');
-          });
-          await deep.catch(() => undefined);
-        });
-      });
-      expect(pool.stored).toEqual(['INSERT 1']);
-    });
-
     test('refuses terms that the transaction around it does not have', async () => {
       const work = run((scope) => runInTransaction(scope, insert, { isolation: 'serializable' }), {
         isolation: 'read committed',

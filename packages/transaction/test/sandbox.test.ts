@@ -93,22 +93,6 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
       expect(await ids(box)).toEqual([0, 1, 3]);
     });
 
-    test('lets a nested run fail alone', async () => {
-      await runInTransaction(requestScope(box), async (scope) => {
-        await insert(scope.resolve<IConnection>('IConnection'), 1);
-        const nested = runInTransaction(scope, () => insert(scope.resolve<IConnection>('IConnection'), 1));
-        await expect(nested).rejects.toMatchObject({ sqlState: '23505' });
-        await insert(scope.resolve<IConnection>('IConnection'), 2);
-      });
-      expect(await ids(box)).toEqual([0, 1, 2]);
-    });
-
-    test('works on after a statement outside of a transaction has failed', async () => {
-      await expect(box.query('SELECT * FROM nothing')).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
-      await insert(box, 1);
-      expect(await ids(box)).toEqual([0, 1]);
-    });
-
     test('writes nothing in a read-only transaction, and writes again after it', async () => {
       for (const end of ['commit', 'rollback'] as const) {
         const connection = await box.getConnection();

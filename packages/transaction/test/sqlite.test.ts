@@ -113,26 +113,6 @@ describe('transactions on SQLite', () => {
     reader.release();
   });
 
-  test('lets the writer not write in a read-only transaction, and write again after it', async () => {
-    const writer = await pool.getConnection();
-    await writer.beginTransaction({ readOnly: true });
-    await expect(addOne(writer)).rejects.toMatchObject({ sqlState: '25006' });
-    await writer.rollback();
-    writer.release();
-    const next = await pool.getConnection();
-    await addOne(next);
-    next.release();
-    expect(await level()).toBe(1);
-  });
-
-  test('counts right when many transactions read and then write', async () => {
-    const request = requestScope(pool);
-    const work = (): Promise<void> =>
-      runInTransaction(request, (scope) => addOne(scope.resolve<IConnection>('IConnection')));
-    await Promise.all(Array.from({ length: 50 }, work));
-    expect(await level()).toBe(50);
-  });
-
   test('writes through query() wait their turn too', async () => {
     const writer = await pool.getConnection();
     await writer.beginTransaction();
@@ -270,23 +250,8 @@ describe('transactions on SQLite', () => {
     writer.release();
   });
 
-  test('knows that what close() has cut off is not stored', async () => {
-    const transaction = await beginTransaction(requestScope(pool));
-    await transaction.connection.query('UPDATE stock SET level = 7');
-    await pool.close();
-    await expect(transaction.commit()).rejects.toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED' });
-    expect(transaction.state).toBe('rolled back');
-    expect(await database.pool().query('SELECT level FROM stock')).toEqual([{ level: 0 }]);
-  });
-
   test('keeps working with more statements than it keeps prepared', async () => {
     for (let n = 0; n < 500; n += 1) expect(await pool.query(`SELECT ${n} AS n`)).toEqual([{ n }]);
-  });
-
-  test('sees a column that was added after a statement was prepared', async () => {
-    await pool.query('SELECT * FROM stock');
-    await pool.query("ALTER TABLE stock ADD COLUMN place TEXT DEFAULT 'shelf'");
-    expect(await pool.query('SELECT * FROM stock')).toEqual([{ product: 'apple', level: 0, place: 'shelf' }]);
   });
 
   describe('beside another process', () => {
@@ -357,34 +322,6 @@ describe('transactions on SQLite', () => {
       await tell('COMMIT');
       await work;
       expect(await level()).toBe(1);
-    });
-
-    test('stops waiting when the client has disconnected', async () => {
-      await tell('BEGIN IMMEDIATE');
-      const client = new AbortController();
-      const begun = beginTransaction(requestScope(pool), { signal: client.signal, cancelAfterMs: 0 });
-      begun.catch(() => undefined);
-      await new Promise(setImmediate);
-      client.abort();
-      await expect(begun).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      await tell('COMMIT');
-      expect(pool.size).toMatchObject({ waiting: 0 });
-      await pool.query('UPDATE stock SET level = 1');
-    });
-
-    test.each(['release', 'cancel'] as const)('begins nothing after %s()', async (end) => {
-      await tell('BEGIN IMMEDIATE');
-      const connection = await pool.getConnection();
-      const begun = connection.beginTransaction();
-      begun.catch(() => undefined);
-      connection[end]?.();
-      await tell('COMMIT');
-      await expect(begun).rejects.toMatchObject({ code: 'AMBIT_TX_BUSY' });
-      if (end === 'cancel') connection.release();
-      await pool.query('UPDATE stock SET level = 1');
-      // Were a transaction open, the other could not write.
-      await tell('UPDATE stock SET level = level + 1');
-      expect(await level()).toBe(2);
     });
 
     test('loses nothing when both write', async () => {

@@ -4,7 +4,7 @@ import type { IDatabasePool } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
-import { openTransactionScopes, requestScope } from './support/requests.js';
+import { nothingIsLeft, played, requestScope } from './support/requests.js';
 
 describe('a TransactionStart, which may be rolled back before it has begun', () => {
   let clock: SimulatedClock;
@@ -24,17 +24,8 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
     begun.begun.catch(() => undefined);
     return begun;
   };
-  async function play<T>(promise: Promise<T>): Promise<T> {
-    promise.catch(() => undefined);
-    await clock.run();
-    return promise;
-  }
-  function expectNothingLeft(): void {
-    expect(pool.out).toBe(0);
-    expect(pool.size.waiting).toBe(0);
-    expect(pool.violations).toEqual([]);
-    expect(openTransactionScopes(request)).toBe(0);
-  }
+  const play = <T>(promise: Promise<T>): Promise<T> => played(clock, promise);
+  const expectNothingLeft = (): void => nothingIsLeft(pool, request);
 
   test('begins, and is then a transaction like any other', async () => {
     const { begun, transaction: none } = start();

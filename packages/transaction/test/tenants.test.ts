@@ -8,7 +8,7 @@ import { type IConnection, type IDatabasePool, runInTransaction } from '../src/i
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { TenantScopes, type TenantScopesOptions } from '../src/tenants/index.js';
 import { SimulatedClock } from '../src/testing/index.js';
-import { TinyContainer } from './support/container.js';
+import { foreign, TinyContainer } from './support/container.js';
 
 declare module '@ambit/container' {
   interface ServiceMap {
@@ -20,16 +20,6 @@ declare module '@ambit/container' {
 interface Ledger {
   readonly opened: string[];
   readonly disposed: string[];
-}
-
-/** A container without `defer`. */
-function foreign(inner: TinyContainer): IContainer {
-  return {
-    resolve: (key: string) => inner.resolve(key),
-    register: (key: string, factory: (scope: IContainer) => unknown) => inner.register(key, factory),
-    createScope: (options) => foreign(inner.createScope(options)),
-    dispose: () => inner.dispose(),
-  };
 }
 
 const containers: [string, () => IContainer][] = [

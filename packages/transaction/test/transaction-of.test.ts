@@ -9,17 +9,7 @@ import type * as own from '../src/index.js';
 import { type IConnection, runInTransaction, transactionOf } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
-import { TinyContainer } from './support/container.js';
-
-/** One that has no `defer`, and does not tell the scope around it. */
-function foreign(inner: TinyContainer): IContainer {
-  return {
-    resolve: (key: string) => inner.resolve(key),
-    register: (key: string, factory: (scope: IContainer) => unknown) => inner.register(key, factory),
-    createScope: (options) => foreign(inner.createScope(options)),
-    dispose: () => inner.dispose(),
-  };
-}
+import { foreign, TinyContainer } from './support/container.js';
 
 const containers: [string, () => IContainer][] = [
   ['our container', () => new Container({ tags: ['application'] })],

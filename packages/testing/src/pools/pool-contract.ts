@@ -97,9 +97,9 @@ export function poolContract(
       titles.add(title);
       return (title in cannot ? test.fails : test) as typeof test;
     };
-    const it = (title: string, run: () => Promise<void>): void => void keeps(title)(title, run);
+    const it = (title: string, run: () => Promise<void>): void => keeps(title)(title, run);
     const each = <T>(title: string, cases: readonly T[], run: (value: T) => Promise<void>): void =>
-      void keeps(title).for(cases)(title, run);
+      keeps(title).for(cases)(title, run);
     let database: PoolsToTest;
     let pool: DatabasePool;
 

@@ -80,3 +80,13 @@ export class TinyContainer implements IContainer {
     if (this.#ended) throw new Error('the scope is disposed');
   }
 }
+
+/** A container without `defer`, which does not tell the scope around it. */
+export function foreign(inner: TinyContainer): IContainer {
+  return {
+    resolve: (key: string) => inner.resolve(key),
+    register: (key: string, factory: (scope: IContainer) => unknown) => inner.register(key, factory),
+    createScope: (options) => foreign(inner.createScope(options)),
+    dispose: () => inner.dispose(),
+  };
+}
