@@ -34,7 +34,7 @@ export function Graph(): JSX.Element | null {
   const choose = (service?: string): void => void (chosen.value = { service });
   const node = view.nodes.find(({ id }) => id === chosen.value.service);
   return (
-    <div class="graph" onKeyDown={({ key }) => key === 'Escape' && choose()}>
+    <div class="graph-view" onKeyDown={({ key }) => key === 'Escape' && choose()}>
       <div class="stage">
         <Find view={view} choose={choose} />
         <Drawing
@@ -60,10 +60,8 @@ interface ChooseProps {
 const nameOf = ({ key, box }: ServiceNode): string => `${key} · ${lastOf(box)}`;
 
 function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
-  const find = (text: string, isWhole: boolean): void => {
-    const fits = (node: ServiceNode): boolean =>
-      isWhole ? nameOf(node) === text : nameOf(node).toLowerCase().includes(text.toLowerCase());
-    const found = text === '' ? undefined : nodes.find(fits);
+  const find = (text: string): void => {
+    const found = nodes.find((node) => nameOf(node) === text) ?? nodes.find(({ key }) => key === text);
     if (found) choose(found.id);
   };
   return (
@@ -73,18 +71,16 @@ function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
         list="services"
         placeholder="Find a service"
         aria-label="Find a service"
-        onInput={({ currentTarget }) => find(currentTarget.value, true)}
-        onKeyDown={({ key, currentTarget }) => key === 'Enter' && find(currentTarget.value, false)}
+        onInput={({ currentTarget }) => find(currentTarget.value)}
       />
       <datalist id="services">
         {nodes.map((node) => (
           <option key={node.id} value={nameOf(node)} />
         ))}
       </datalist>
-      <span class="hint">
-        {edges.length > MOST_ARROWS &&
-          `${count(edges.length)} arrows are too many to read: choose a service to see its own.`}
-      </span>
+      {edges.length > MOST_ARROWS && (
+        <span class="hint">{count(edges.length)} arrows are too many to read: choose a service to see its own.</span>
+      )}
     </p>
   );
 }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
 import { earlier, formatAddress, hello, newest, now, troubles } from './data.js';
-import { Cause, EditorSettings, Place, stillUnder, useStill } from './parts.js';
+import { Cause, Place, stillUnder, useStill } from './parts.js';
 import { Row } from './requests.js';
 import {
   clock,
@@ -108,7 +108,6 @@ function Troubles(): JSX.Element {
           ))}
         </ol>
       )}
-      {shown.length > 0 && <EditorSettings />}
       {earlier.value.length > 0 && (
         <details class="earlier">
           <summary>Before the last restart: {count(earlier.value.length)}</summary>

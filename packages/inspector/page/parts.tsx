@@ -1,6 +1,5 @@
-import { signal, useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Sign } from '../src/signs.js';
 import type { Mark } from './words.js';
 
@@ -15,24 +14,18 @@ export function Badge({ text, mood, title }: Mark): JSX.Element {
 /** One of several, no two of which have the same text. */
 export const badgeOf = (mark: Mark): JSX.Element => <Badge key={mark.text} {...mark} />;
 
-/** A statement in at most two lines, the rest on demand. */
+const LONGEST_LINE = 160;
+
+/** A statement: of a long one the beginning, and all of it on demand. */
 export function Sql({ text }: { readonly text: string }): JSX.Element {
-  const open = useSignal(false);
-  const isLong = useSignal(false);
-  const code = useRef<HTMLElement>(null);
-  useLayoutEffect(() => {
-    const { scrollHeight = 0, clientHeight = 0 } = code.current ?? {};
-    if (!open.value) isLong.value = scrollHeight > clientHeight + 2;
-  }, [text]);
+  if (text.length <= LONGEST_LINE) return <code>{text}</code>;
   return (
-    <div class={open.value ? 'sql whole' : 'sql'}>
-      <code ref={code}>{text}</code>
-      {isLong.value && (
-        <button class="link" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
-          {open.value ? 'less' : 'all of it'}
-        </button>
-      )}
-    </div>
+    <details>
+      <summary>
+        <code>{text.slice(0, LONGEST_LINE)} …</code>
+      </summary>
+      <code>{text}</code>
+    </details>
   );
 }
 
@@ -100,110 +93,12 @@ export function usePolled<T>(load: () => Promise<T>): { readonly value?: T; read
   return state;
 }
 
-const SHOWN_MS = 1500;
-
-/** Copies a text. Browsers give access to the clipboard to pages from this machine, or with HTTPS. */
-export function Copy({ text, name = 'copy' }: { readonly text: string; readonly name?: string }): JSX.Element | null {
-  const [said, say] = useState('');
-  if (!navigator.clipboard) return null;
-  const copy = async (): Promise<void> => {
-    const copied = await navigator.clipboard.writeText(text).then(
-      () => true,
-      () => false,
-    );
-    say(copied ? 'copied' : 'not allowed');
-    setTimeout(() => say(''), SHOWN_MS);
-  };
-  return (
-    <button class="copy" title={`Copy ${text}`} aria-label={`Copy ${text}`} onClick={() => void copy()}>
-      {said || name}
-    </button>
-  );
-}
-
 /** A file's name is not broken in its middle: only after a slash. */
 export const brokenAtSlashes = (where: string): ComponentChildren =>
   where.split(/(?<=\/)/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
 
-/** Editors that open a file by an address. */
-const EDITORS = { vscode: 'VS Code', cursor: 'Cursor', zed: 'Zed', windsurf: 'Windsurf', idea: 'IntelliJ IDEA' };
-const STORED = 'ambit-inspector-editor';
-
-interface EditorSetting {
-  readonly editor: string;
-  /** The folder in which the server was started, on the machine of the one who reads the page. */
-  readonly folder: string;
-}
-
-function storedSetting(): EditorSetting {
-  try {
-    const { editor, folder } = Object(JSON.parse(localStorage.getItem(STORED) ?? '{}')) as Partial<
-      Record<string, unknown>
-    >;
-    return typeof editor === 'string' && typeof folder === 'string' ? { editor, folder } : { editor: '', folder: '' };
-  } catch {
-    return { editor: '', folder: '' };
-  }
-}
-
-const setting = signal(storedSetting());
-
-/** `vscode://file/home/me/shop/src/orders.ts:42:7`; undefined without an editor, or for a path whose folder nobody has said. */
-export function editorLink(where: string, { editor, folder }: EditorSetting): string | undefined {
-  const [, path = '', line, column = '1'] = /([^\s()]+?):(\d+)(?::(\d+))?\)?$/.exec(where) ?? [];
-  const isAbsolute = /^(?:\/|[a-z]:[\\/])/i.test(path);
-  if (line === undefined || !Object.hasOwn(EDITORS, editor) || (!isAbsolute && folder === '')) return undefined;
-  const whole = (isAbsolute ? path : `${folder.replace(/[\\/]+$/, '')}/${path}`).replaceAll('\\', '/');
-  const file = encodeURI(whole.replace(/^\//, '')).replaceAll('#', '%23').replaceAll('?', '%3F');
-  if (editor === 'idea') return `idea://open?file=/${file}&line=${line}&column=${column}`;
-  return `${editor}://file/${file}:${line}:${column}`;
-}
-
-/** A line of code, which is copied, and opens in the editor that the user has chosen. */
-export function Place({ where }: { readonly where: string }): JSX.Element {
-  const href = editorLink(where, setting.value);
-  const code = <code>{brokenAtSlashes(where)}</code>;
-  return (
-    <span class="place">
-      {href === undefined ? code : <a href={href}>{code}</a>}
-      <Copy text={where} />
-    </span>
-  );
-}
-
-/** Lets the user choose the editor. */
-export function EditorSettings(): JSX.Element {
-  const change = (changed: Partial<EditorSetting>): void => {
-    setting.value = { ...setting.value, ...changed };
-    localStorage.setItem(STORED, JSON.stringify(setting.value));
-  };
-  const { editor, folder } = setting.value;
-  return (
-    <details class="editor">
-      <summary>Open lines of code in an editor</summary>
-      <label>
-        Editor{' '}
-        <select value={editor} onChange={({ currentTarget }) => change({ editor: currentTarget.value })}>
-          <option value="">none</option>
-          {Object.entries(EDITORS).map(([value, name]) => (
-            <option key={value} value={value}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Folder of the project{' '}
-        <input
-          type="text"
-          placeholder="/home/me/shop"
-          value={folder}
-          onChange={({ currentTarget }) => change({ folder: currentTarget.value })}
-        />
-      </label>
-    </details>
-  );
-}
+/** A line of code. */
+export const Place = ({ where }: { readonly where: string }): JSX.Element => <code>{brokenAtSlashes(where)}</code>;
 
 interface CauseProps extends Pick<Sign, 'cause' | 'kind' | 'sql' | 'where'> {
   readonly fix: string;

@@ -3,10 +3,9 @@ import type { JSX } from 'preact';
 import { fixOf, idOf, MOST_ALIKE, type Sign, signsOf } from '../src/signs.js';
 import type { RequestDetails, Step, StepKind, Trouble } from '../src/wire.js';
 import { slowMs } from './data.js';
-import { Badge, badgeOf, brokenAtSlashes, Cause, Sql } from './parts.js';
+import { Badge, badgeOf, Cause, Place, Sql } from './parts.js';
 import {
   clock,
-  count,
   duration,
   lastOf,
   lifetimeOf,
@@ -54,7 +53,6 @@ export function RequestView({ request, at }: { request: RequestDetails; at?: Tro
       {outcome !== undefined && <p class="outcome">{outcome}</p>}
       <TimeBar request={request} />
       <Waterfall request={request} at={cause && stepOf(cause, request)} />
-      <Statements request={request} />
     </div>
   );
 }
@@ -266,10 +264,10 @@ function Row({ request, step, length, isAt, toggle }: RowProps): JSX.Element {
         {name !== '' && <b>{name}</b>}
         {text !== '' && <span>{text}</span>}
         {outside && <Badge text="outside" mood="" />}
-        {sql !== undefined && <code>{sql}</code>}
+        {sql !== undefined && <Sql text={sql} />}
         {error !== undefined && <em>{error}</em>}
         {doing !== undefined && <span class="hint">{doing}</span>}
-        {where !== undefined && <em class="where">{brokenAtSlashes(where)}</em>}
+        {where !== undefined && <Place where={where} />}
       </span>
       <span class="track" role="cell">
         <i
@@ -308,39 +306,4 @@ function textOf({ kind, key = '', path = [], host = '', line }: Step, status: nu
   if (kind === 'call') return host;
   if (kind === 'failed' && path.length > 1) return path.join(' → ');
   return line?.text ?? key;
-}
-
-// A part is slow that takes a fifth of the request, and is more than noise.
-const SLOW_PART = 0.2;
-const SLOW_MS = 5;
-
-/** The statements of a request by their text, those that took most time first. */
-function Statements({ request }: { readonly request: RequestDetails }): JSX.Element | null {
-  const { statements, statementMs, milliseconds, elapsed = 0, steps } = request;
-  const slow = Math.max(SLOW_MS, (milliseconds ?? elapsed) * SLOW_PART);
-  const groups = new Map<string, Step[]>();
-  for (const step of steps)
-    if (step.kind === 'statement') groups.set(step.sql ?? '', [...(groups.get(step.sql ?? '') ?? []), step]);
-  if (groups.size === 0) return null;
-  const totalOf = (alike: readonly Step[]): number => alike.reduce((sum, { took = 0 }) => sum + took, 0);
-  const inOrder = [...groups].toSorted(([, one], [, other]) => totalOf(other) - totalOf(one));
-  const of = milliseconds === undefined ? '' : ` of ${duration(milliseconds)}`;
-  return (
-    <section class="statements" aria-label="Statements">
-      <h3>{`${times(statements, 'statement')}, ${duration(statementMs)}${of}`}</h3>
-      <ol>
-        {inOrder.map(([sql, alike]) => (
-          <li key={sql} class="statement-group">
-            <span class="times">{count(alike.length)}×</span>
-            <Sql text={sql} />
-            <span class="chips">
-              {alike.some(({ took = 0 }) => took >= slow) && <Badge text="slow" mood="warn" />}
-              {alike.length >= MOST_ALIKE && <Badge text="N+1" mood="warn" />}
-            </span>
-            <span class="took">{duration(totalOf(alike))}</span>
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
 }

@@ -1,5 +1,5 @@
 import { computed, signal, useSignal } from '@preact/signals';
-import { Component, type JSX } from 'preact';
+import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { RequestDetails, RequestSummary } from '../src/wire.js';
 import {
@@ -16,7 +16,7 @@ import {
   slowMs,
   troubles,
 } from './data.js';
-import { Badge, badgeOf, Choice, Copy, EditorSettings, stillUnder, useStill } from './parts.js';
+import { Badge, badgeOf, Choice, stillUnder, useStill } from './parts.js';
 import { RequestView } from './request.js';
 import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
 
@@ -26,34 +26,25 @@ interface RowProps {
   readonly q?: string | undefined;
 }
 
-/** One request as a row, which is drawn again only where something about it has changed. */
-export class Row extends Component<RowProps> {
-  override shouldComponentUpdate(next: RowProps): boolean {
-    const { request, isChosen, q } = this.props;
-    return next.request !== request || next.isChosen !== isChosen || next.q !== q;
-  }
-
-  override render({ request, isChosen, q }: RowProps): JSX.Element {
-    const { id, method, route, milliseconds, arrived, trouble } = request;
-    return (
-      <a
-        class={trouble ? 'request trouble' : 'request'}
-        href={formatAddress({ view: 'requests', item: refOf(id), q })}
-        aria-current={isChosen ? 'true' : undefined}
-      >
-        <span class="hint">{clock(arrived)}</span>
-        <span class="method">{method}</span>
-        <span class="route" title={routeText(route)}>
-          {routeText(route)}
-        </span>
-        <span class="status">
-          <Badge {...stateMark(request)} />
-        </span>
-        <span class="took">{milliseconds === undefined ? '' : duration(milliseconds)}</span>
-        <span class="chips">{marksOf(request, slowMs.value).map(badgeOf)}</span>
-      </a>
-    );
-  }
+/** One request as a row. */
+export function Row({ request, isChosen, q }: RowProps): JSX.Element {
+  const { id, method, route, milliseconds, arrived, trouble } = request;
+  return (
+    <a
+      class={trouble ? 'request trouble' : 'request'}
+      href={formatAddress({ view: 'requests', item: refOf(id), q })}
+      aria-current={isChosen ? 'true' : undefined}
+    >
+      <span class="hint">{clock(arrived)}</span>
+      <span class="method">{method}</span>
+      <span class="route">{routeText(route)}</span>
+      <span class="status">
+        <Badge {...stateMark(request)} />
+      </span>
+      <span class="took">{milliseconds === undefined ? '' : duration(milliseconds)}</span>
+      <span class="chips">{marksOf(request, slowMs.value).map(badgeOf)}</span>
+    </a>
+  );
 }
 
 /** True if a request has all words of the filter; quotes make one word of several. */
@@ -70,8 +61,6 @@ export function matches(request: RequestSummary, filter: string, ref: string): b
 /** More are drawn on demand. */
 const AT_FIRST = 200;
 const troubleOnly = signal(false);
-/** The list stays as it is. */
-const paused = signal(false);
 
 const fitting = computed(() => {
   const { q = '' } = address.value;
@@ -88,18 +77,12 @@ function RequestList(): JSX.Element {
   const isScrolled = useSignal(false);
   const most = useSignal(AT_FIRST);
   const { item, q = '' } = address.value;
-  const isStill = paused.value || isOver.value || isScrolled.value;
+  const isStill = isOver.value || isScrolled.value;
   const about = `${hello.value?.boot} ${troubleOnly.value} ${q}`;
   const { shown, newer } = useStill(fitting.value, ({ id }) => id, isStill, about);
   const follow = (): void => {
-    for (const still of [paused, isOver, isScrolled]) still.value = false;
+    isOver.value = isScrolled.value = false;
     list.current?.scrollTo(0, 0);
-  };
-  const moveBy = (steps: number): void => {
-    const rows = [...(list.current?.querySelectorAll<HTMLAnchorElement>('.request') ?? [])];
-    const next = rows[rows.findIndex((row) => row === document.activeElement) + steps];
-    next?.focus();
-    next?.click();
   };
   return (
     <div class="card listing">
@@ -117,9 +100,6 @@ function RequestList(): JSX.Element {
           chosen={troubleOnly.value ? 'trouble' : 'all'}
           onChoose={(which) => (troubleOnly.value = which === 'trouble')}
         />
-        <button class="toggle" aria-pressed={paused.value} onClick={() => (paused.value = !paused.value)}>
-          Pause
-        </button>
         <p class="hint numbers-line">
           {now.value && listLine(fitting.value.length, requests.value.size, now.value, hello.value?.keep ?? 0)}
           {newer > 0 && (
@@ -137,11 +117,6 @@ function RequestList(): JSX.Element {
         tabIndex={-1}
         onScroll={({ currentTarget }) => (isScrolled.value = currentTarget.scrollTop > 0)}
         {...stillUnder(isOver)}
-        onKeyDown={(event) => {
-          if (event.key !== 'ArrowDown' && event.key !== 'ArrowUp') return;
-          event.preventDefault();
-          moveBy(event.key === 'ArrowDown' ? 1 : -1);
-        }}
       >
         {shown.length === 0 && <p class="empty">No request. They appear here as they come.</p>}
         {shown.slice(0, most.value).map((request) => (
@@ -218,13 +193,7 @@ function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element 
           <button class="toggle back" onClick={close}>
             ← Requests
           </button>
-          <span class="hint ref">{item}</span>
-          <Copy name="Copy link" text={new URL(formatAddress({ view: 'requests', item }), location.href).href} />
-          {details && problem === undefined && (
-            <a class="toggle" href={`requests/${details.id}`} target="_blank">
-              JSON
-            </a>
-          )}
+          <span class="hint">{item}</span>
         </div>
       )}
       {problem !== undefined && (
@@ -234,7 +203,6 @@ function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element 
       )}
       <div class="details" role="region" aria-label="Request" tabIndex={0} ref={content}>
         {details && <RequestView key={ref} request={details} at={troubles.value.find(({ id }) => id === at)} />}
-        {details && <EditorSettings />}
         {item === undefined && (
           <p class="empty">Choose a request to see, step by step, what it opened, created, stored and disposed.</p>
         )}

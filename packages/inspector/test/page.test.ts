@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { begin, earlier, formatAddress, parseAddress, requests, take, troubles } from '../page/data.js';
-import { editorLink } from '../page/parts.js';
 import { foldSteps, timeParts } from '../page/request.js';
 import { matches } from '../page/requests.js';
 import { listLine, marksOf, poolLine, transactionsLine } from '../page/words.js';
@@ -89,11 +88,4 @@ it('sentences do not contradict themselves', () => {
   expect(listLine(5, 10, { ...now, arrived: 100, samplesPerSecond: 50 }, 300)).toBe(
     '5 shown of 100; without trouble 50 a second are listed, and the newest 300 kept',
   );
-});
-
-it('a line opens in an editor, once its folder is known', () => {
-  const setting = { editor: 'vscode', folder: '/home/me/my shop/' };
-  expect(editorLink('place (src/a#b.ts:1:2)', setting)).toBe('vscode://file/home/me/my%20shop/src/a%23b.ts:1:2');
-  expect(editorLink('src/a.ts:1:2', { ...setting, folder: '' })).toBeUndefined();
-  expect(editorLink('/a.ts:3', { editor: 'idea', folder: '' })).toBe('idea://open?file=/a.ts&line=3&column=1');
 });
