@@ -32,7 +32,7 @@ describe('with INSPECTOR=always', () => {
     const output = new Lines();
     const service = await startService(readConfig({ ...QUIET, ...env }), { output });
     const recorded = async (id: number): Promise<Recorded> =>
-      (await (await fetch(`${service.url}/inspector/requests/${id}`)).json()) as Recorded;
+      (await (await fetch(`${service.url}/inspector/request?id=${id}`)).json()) as Recorded;
     return { service, output, recorded, [Symbol.asyncDispose]: () => service.stop() };
   };
   const user = { method: 'POST', path: '/api/users', body: { name: 'Ada', email: 'ada@example.com' } } as const;

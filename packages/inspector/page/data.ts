@@ -133,7 +133,7 @@ export function connect(): void {
       clearTimeout(silent);
       connection.value = 'reconnecting';
       // The stream does not say why it was refused; this does, where the login has expired.
-      read('state').catch(() => undefined);
+      read('now').catch(() => undefined);
       // The browser reconnects by itself, but not after an error response.
       if (opened.readyState === EventSource.CLOSED) setTimeout(() => source === opened && open(), RETRY_MS);
     });

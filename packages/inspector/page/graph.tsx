@@ -175,7 +175,7 @@ function Details({ view, node, choose }: ChooseProps & { readonly node: ServiceN
 function Explanation({ id }: { readonly id: string }): JSX.Element {
   const text = useSignal('…');
   useEffect(() => {
-    read<{ explanation: string }>(`explain?node=${encodeURIComponent(id)}`).then(
+    read<{ explanation: string }>(`explain?key=${encodeURIComponent(id)}`).then(
       ({ explanation }) => (text.value = explanation),
       (error: unknown) => (text.value = String(error)),
     );

@@ -163,7 +163,7 @@ export function Requests(): JSX.Element {
       if (address.value.item === item) opened.value = { ref: item, details, problem };
     };
     if (id === undefined) return show(known, OTHER_RECORDING);
-    read<RequestDetails>(`requests/${id}`).then(show, () => show(known, FORGOTTEN));
+    read<RequestDetails>(`request?id=${id}`).then(show, () => show(known, FORGOTTEN));
   }, [item, hello.value?.boot, isGoingOn ? now.value : summary]);
   return (
     <div class={item === undefined ? 'both' : 'both opened'}>

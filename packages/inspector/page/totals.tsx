@@ -186,7 +186,7 @@ const STATEMENTS: readonly Column<StatementStats>[] = [
 ];
 
 const fetchRoutes = (): Promise<readonly RouteStats[]> => read('routes');
-const fetchStatements = (): Promise<readonly StatementStats[]> => read('statements');
+const fetchStatements = (): Promise<readonly StatementStats[]> => read('statements?limit=1000');
 
 const Routes = (): JSX.Element => (
   <Table

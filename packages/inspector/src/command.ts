@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { argumentsOf, TOOLS } from './tools.js';
 import type { Trouble } from './wire.js';
 
 const USAGE = `Usage: ambit inspect [tool] [--url http://localhost:3000/inspector] [--json] [--<argument> <value> ...]
@@ -19,7 +20,6 @@ interface Terminal {
 
 const FAILED = 1;
 const MISUSED = 2;
-const NO_PORT = 'Is the application running, and its inspector enabled? --url says where it is.';
 const NO_INSPECTOR =
   'That is not what an inspector responds. --url says where it is, such as http://localhost:3000/inspector.';
 const LONGEST_WAIT_MS = 30_000;
@@ -35,60 +35,79 @@ export async function inspect(args: readonly string[], { token = '', print, comp
     complain(USAGE);
     return MISUSED;
   }
-  const { tool, url, json, given } = asked;
-  const [method, params] = tool === 'tools' ? ['tools/list', {}] : ['tools/call', { name: tool, arguments: given }];
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const authorization = token === '' ? {} : { authorization: `Bearer ${token}` };
-  let [status, type, text] = [0, '', ''];
   try {
-    const response = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', ...authorization },
-      signal: AbortSignal.timeout(LONGEST_WAIT_MS),
-    });
-    [status, type] = [response.status, response.headers.get('content-type') ?? ''];
-    text = await response.text();
+    print(textOf(await answer(asked, token), asked));
+    return 0;
   } catch (error) {
-    const isLate = error instanceof DOMException && error.name === 'TimeoutError';
-    return failed(
-      complain,
-      isLate
-        ? `${url} has not responded within ${LONGEST_WAIT_MS / 1000} s: its process may be blocked.`
-        : `There is no response at ${url}. ${NO_PORT}`,
-    );
+    complain(error instanceof Error ? error.message : String(error));
+    return FAILED;
   }
-  if (status === 401)
-    return failed(
-      complain,
-      `${url} wants ${token === '' ? 'a token: set' : 'another token than that of'} INSPECTOR_TOKEN.`,
-    );
-  if (/^text\/plain\b/.test(type) && status >= 400)
-    return failed(complain, `${url} responded ${status}: ${text.trim()}`);
-  if (!/^application\/json\b/.test(type)) return failed(complain, `${url} responded ${status}. ${NO_INSPECTOR}`);
-  return show(text, { tool, json, print, complain });
 }
 
-interface Shown extends Omit<Terminal, 'token'> {
+interface Asked {
   readonly tool: string;
+  readonly url: string;
   readonly json: boolean;
+  readonly given: Readonly<Record<string, unknown>>;
 }
 
-function show(text: string, { tool, json, print, complain }: Shown): number {
+const ARGUMENTS = Object.values(TOOLS).flatMap(({ properties }) => Object.entries(properties));
+const OPTIONS = Object.fromEntries(
+  ARGUMENTS.map(([name, { type }]) => [name, { type: type === 'boolean' ? type : 'string' } as const]),
+);
+
+/** Undefined where it was used wrongly. */
+function read(args: readonly string[]): Asked | undefined {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        ...OPTIONS,
+        url: { type: 'string', default: 'http://localhost:3000/inspector' },
+        json: { type: 'boolean', default: false },
+      },
+    });
+    const [command, tool = 'troubles', ...rest] = positionals;
+    const { url, json, ...others } = values;
+    if (command !== 'inspect' || rest.length > 0 || !URL.canParse(url)) return undefined;
+    const texts = Object.entries(others).map(([name, value]) => [name, String(value)] as const);
+    const given = argumentsOf(tool, Object.fromEntries(texts));
+    const isMisread = ARGUMENTS.some(([name, { type }]) => type === 'integer' && typeof given[name] === 'string');
+    return isMisread ? undefined : { tool, url: url.replace(/\/$/, ''), json, given };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws an Error whose message says why there is no answer. */
+async function answer({ tool, url, given }: Asked, token: string): Promise<unknown> {
+  const [method, params] = tool === 'tools' ? ['tools/list', {}] : ['tools/call', { name: tool, arguments: given }];
+  const response = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    headers: { 'content-type': 'application/json', ...(token !== '' && { authorization: `Bearer ${token}` }) },
+    signal: AbortSignal.timeout(LONGEST_WAIT_MS),
+  }).catch((error: unknown) => {
+    throw error instanceof DOMException && error.name === 'TimeoutError'
+      ? new Error(`${url} has not responded within ${LONGEST_WAIT_MS / 1000} s: its process may be blocked.`)
+      : new Error(`There is no response at ${url}. Is the application running, and its inspector enabled?`);
+  });
+  const { status, headers } = response;
+  const text = await response.text();
+  if (status === 401)
+    throw new Error(`${url} wants ${token === '' ? 'a token: set' : 'another token than that of'} INSPECTOR_TOKEN.`);
+  const type = headers.get('content-type') ?? '';
+  if (/^text\/plain\b/.test(type) && status >= 400) throw new Error(`${url} responded ${status}: ${text.trim()}`);
   const { result, error } = (parsed(text) ?? {}) as {
     error?: { message?: string };
     result?: { tools?: unknown; isError?: boolean; content?: readonly { text: string }[] };
   };
-  const said = result?.content?.[0]?.text ?? JSON.stringify(result?.tools);
-  if (said === undefined) return failed(complain, error?.message ?? NO_INSPECTOR);
-  if (result?.isError) return failed(complain, said);
-  const value = parsed(said);
-  print(
-    tool === 'troubles' && !json && Array.isArray(value)
-      ? textOf(value as Trouble[])
-      : JSON.stringify(value, undefined, json ? undefined : 2),
-  );
-  return 0;
+  if (result?.tools !== undefined) return result.tools;
+  const said = result?.content?.[0]?.text;
+  if (said === undefined) throw new Error(error?.message ?? NO_INSPECTOR);
+  if (result?.isError) throw new Error(said);
+  return parsed(said);
 }
 
 function parsed(text: string): unknown {
@@ -99,14 +118,10 @@ function parsed(text: string): unknown {
   }
 }
 
-function failed(complain: Terminal['complain'], why: string): number {
-  complain(why);
-  return FAILED;
-}
-
-function textOf(troubles: readonly Trouble[]): string {
-  if (troubles.length === 0) return 'No trouble since the recording began.';
-  return troubles.map(describe).join('\n\n');
+function textOf(value: unknown, { tool, json }: Asked): string {
+  if (json || tool !== 'troubles' || !Array.isArray(value)) return JSON.stringify(value, undefined, json ? 0 : 2);
+  if (value.length === 0) return 'No trouble since the recording began.';
+  return (value as Trouble[]).map(describe).join('\n\n');
 }
 
 function describe({ kind, cause, where, sql, fix, count, routes, requests }: Trouble): string {
@@ -117,39 +132,4 @@ function describe({ kind, cause, where, sql, fix, count, routes, requests }: Tro
     `  fix  ${fix}`,
   ];
   return [`${kind} × ${count}: ${cause}`, ...lines.filter(Boolean)].join('\n');
-}
-
-interface Asked {
-  readonly tool: string;
-  readonly url: string;
-  readonly json: boolean;
-  readonly given: Readonly<Record<string, boolean | number | string>>;
-}
-
-/** Undefined where it was used wrongly. */
-function read(args: readonly string[]): Asked | undefined {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        url: { type: 'string', default: 'http://localhost:3000/inspector' },
-        json: { type: 'boolean', default: false },
-        key: { type: 'string' },
-        id: { type: 'string' },
-        route: { type: 'string' },
-        limit: { type: 'string' },
-        trouble: { type: 'boolean' },
-      },
-    });
-    const [command, tool = 'troubles', ...rest] = positionals;
-    const { url, json, id, limit, ...texts } = values;
-    if (command !== 'inspect' || rest.length > 0 || !URL.canParse(url)) return undefined;
-    const numbers = Object.entries({ id, limit }).filter(([, value]) => value !== undefined);
-    if (numbers.some(([, value]) => !/^\d+$/.test(value ?? ''))) return undefined;
-    const given = { ...texts, ...Object.fromEntries(numbers.map(([name, value]) => [name, Number(value)])) };
-    return { tool, url: url.replace(/\/$/, ''), json, given };
-  } catch {
-    return undefined;
-  }
 }

@@ -6,13 +6,14 @@ import { observeCreations, openScopes } from '@ambit/container/tools';
 import { listen, outboxTroubles, outgoingCalls, PoolUsage } from './channels.js';
 import { definitionsOf } from './definitions.js';
 import { Drawing } from './graph-view.js';
-import { createHandler, OpenPages, urlOf } from './handler.js';
+import { createHandler, urlOf } from './handler.js';
 import { blockedLoop } from './loop.js';
-import { Mcp } from './mcp.js';
+import { OpenPages } from './open-pages.js';
 import { type InspectorOptions, type Settings, settingsOf } from './options.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
-import type { Hello, Line, RequestDetails, RouteStats, StatementStats } from './wire.js';
+import type { Facts } from './tools.js';
+import type { Hello, Line } from './wire.js';
 
 const TICK_MS = 250;
 /** A page that reloads or reconnects within this time finds all recorded requests. */
@@ -94,30 +95,10 @@ export class Inspector {
       container.defer(() => this.close());
       if (always) this.#start();
     }
-    const drawing = {
-      view: () => this.#drawing.view(),
-      definition: (node: string) => this.#drawing.definition(node),
-      // It opens scopes to look at them.
-      explain: (node: string) => {
-        const explain = (): string | undefined => this.#drawing.explain(node);
-        return this.#store ? this.#store.unrecorded(explain) : explain();
-      },
-    };
-    const state = (): Hello | undefined => this.#state();
-    const routes = (): RouteStats[] | undefined => this.#store?.routes();
-    const statements = (): StatementStats[] | undefined => this.#store?.statements.all();
-    const details = (id: number): RequestDetails | undefined => this.#store?.details(id);
-    this.handle = createHandler({
-      path,
-      token,
-      isDevelopment,
-      links: settings.links,
-      pages: this.#pages,
-      drawing,
-      mcp: new Mcp({ drawing, state, routes, statements, details }, () => this.#look()),
-      data: { state, routes, statements },
-      details,
-    });
+    const { links } = settings;
+    const facts = this.#facts();
+    const look = (): boolean => this.#look();
+    this.handle = createHandler({ path, token, isDevelopment, links, pages: this.#pages, facts, look });
   }
 
   /**
@@ -180,6 +161,24 @@ export class Inspector {
     const { limitMs, slowMs, keep, keepTrouble, always } = this.#settings;
     const settings = { limitMs, slowMs, keep, keepTrouble, always };
     return { boot: this.#boot, ...settings, ...store.all(this.#pool.now()) };
+  }
+
+  #facts(): Facts {
+    return {
+      state: () => this.#state(),
+      routes: () => this.#store?.routes(),
+      statements: () => this.#store?.statements.all(),
+      details: (id) => this.#store?.details(id),
+      drawing: {
+        view: () => this.#drawing.view(),
+        definition: (node) => this.#drawing.definition(node),
+        // It opens scopes to look at them.
+        explain: (node) => {
+          const explain = (): string | undefined => this.#drawing.explain(node);
+          return this.#store ? this.#store.unrecorded(explain) : explain();
+        },
+      },
+    };
   }
 
   /** Returns whether nothing was recorded before. */

@@ -1,7 +1,7 @@
 import type { Drawing } from './graph-view.js';
 import type { GraphView, Hello, RequestDetails, RouteStats, StatementStats } from './wire.js';
 
-/** What the tools read: the same facts as the page. */
+/** What the inspector knows. */
 export interface Facts {
   /** Everything now; undefined where nothing is recorded. */
   readonly state: () => Hello | undefined;
@@ -24,7 +24,10 @@ const KEY = { type: 'string', description: "The key of a service, such as 'IUser
 const MOST_STATEMENTS = 100;
 const MOST_REQUESTS = 50;
 
-/** For coding agents and scripts. Nothing that they say has values of the application in it. */
+/**
+ * For coding agents, by the Model Context Protocol, for the terminal, and for the page, which reads them by their names. Nothing that they say
+ * has values of the application in it.
+ */
 export const TOOLS: Readonly<Record<string, Tool>> = {
   troubles: {
     description:
@@ -44,7 +47,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       state()
         ?.requests.filter((one) => (trouble !== true || one.trouble) && (route === undefined || one.route === route))
         .toReversed()
-        .slice(0, typeof limit === 'number' && limit > 0 ? limit : MOST_REQUESTS),
+        .slice(0, upTo(limit, MOST_REQUESTS)),
   },
   request: {
     description:
@@ -56,11 +59,11 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   statements: {
     description:
       'The statements since the recording started, by total time: how often, how long, failures, the line that sent it first, routes.',
-    properties: {},
-    read: ({ statements }) =>
+    properties: { limit: { type: 'integer', description: `How many; ${MOST_STATEMENTS} by default` } },
+    read: ({ statements }, { limit }) =>
       statements()
         ?.toSorted((one, other) => other.totalMs - one.totalMs)
-        .slice(0, MOST_STATEMENTS),
+        .slice(0, upTo(limit, MOST_STATEMENTS)),
   },
   routes: {
     description:
@@ -92,6 +95,8 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
 };
 
+const upTo = (limit: unknown, most: number): number => (typeof limit === 'number' && limit > 0 ? limit : most);
+
 function near({ boxes, nodes, edges, problems, notes = [] }: GraphView, key: string): GraphView | undefined {
   const absent = notes.filter((note) => note.key === key).flatMap((note) => note.nodes);
   const chosen = new Set([...nodes.filter((node) => node.key === key).map(({ id }) => id), ...absent]);
@@ -113,8 +118,8 @@ const NOT_FOUND = 'Not found, or no longer kept.';
 
 export type Reading = { readonly value: unknown } | { readonly problem: string };
 
-/** Reads a tool. `justBegun` says that nothing could have been recorded before. */
-export function readTool(facts: Facts, name: string, args: unknown, justBegun: boolean): Reading {
+/** @param justBegun - nothing could have been recorded before */
+export function readTool(facts: Facts, name: string, args: unknown, justBegun = false): Reading {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (!tool) return { problem: `There is no tool '${name}'. The tools: ${Object.keys(TOOLS).join(', ')}.` };
   const given = Object(args ?? {}) as Record<string, unknown>;
@@ -129,4 +134,15 @@ export function readTool(facts: Facts, name: string, args: unknown, justBegun: b
   const value = tool.read(facts, given);
   if (value === undefined) return { problem: NOT_FOUND };
   return { value: justBegun && Array.isArray(value) && value.length === 0 ? { note: BEGUN } : value };
+}
+
+/** Arguments as texts, from an address or a command line, as what the tool takes. What is no number stays a text, which the tool refuses. */
+export function argumentsOf(name: string, texts: Readonly<Record<string, string>>): Record<string, unknown> {
+  const properties = Object.hasOwn(TOOLS, name) ? TOOLS[name]?.properties : undefined;
+  const read = ([argument, text]: [string, string]): [string, unknown] => {
+    const type = properties?.[argument]?.type;
+    if (type === 'boolean') return [argument, text === 'true'];
+    return [argument, type === 'integer' && /^\d+$/.test(text) ? Number(text) : text];
+  };
+  return Object.fromEntries(Object.entries(texts).map(read));
 }

@@ -112,8 +112,8 @@ describe.each(hosts)('values on $name', (host) => {
       'routes',
       'statements',
       'graph',
-      'explain?node=n0',
-      ...[...page.requests.keys()].map((id) => `requests/${id}`),
+      'explain?key=n0',
+      ...[...page.requests.keys()].map((id) => `request?id=${id}`),
     ];
     const read = async (view: string): Promise<string> => (await fetch(`${app.url}/inspector/${view}`)).text();
     const printed: string[] = [];

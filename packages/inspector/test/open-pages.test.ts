@@ -2,7 +2,7 @@ import { createServer, get, type IncomingMessage, type Server } from 'node:http'
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, type Mock, vi } from 'vitest';
-import { OpenPages } from '../src/handler.js';
+import { OpenPages } from '../src/open-pages.js';
 
 describe('the open pages', () => {
   let feed: { start: Mock<() => void>; stop: Mock<() => void>; hello: () => string; tick: () => string };

@@ -40,7 +40,7 @@ export class Page {
   }
 
   async details(id: number): Promise<RequestDetails> {
-    const response = await fetch(`${this.url}/requests/${id}`);
+    const response = await fetch(`${this.url}/request?id=${id}`);
     return (await response.json()) as RequestDetails;
   }
 
