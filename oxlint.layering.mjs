@@ -75,10 +75,13 @@ function declared(folder, groups) {
 
 const RUNTIME = ['dependencies', 'peerDependencies'];
 
-/** @param {string} folder @returns {Pattern} */
-const undeclared = (folder, { inTests = false } = {}) => {
+/** @param {string} folder @param {{ inTests?: boolean, within?: string }} options `within` is the package around it @returns {Pattern} */
+const undeclared = (folder, { inTests = false, within = '.' } = {}) => {
+  const all = [...RUNTIME, 'devDependencies'];
+  // Tests of all packages may use older versions of Express, which the step `hosts` installs.
+  const around = [within, '.', 'integrations/express'];
   const names = inTests
-    ? [...declared(folder, [...RUNTIME, 'devDependencies']), ...declared('.', ['devDependencies'])]
+    ? [...declared(folder, all), ...around.flatMap((each) => declared(each, all))]
     : declared(folder, RUNTIME);
   const allowed = [
     '.*',
@@ -121,5 +124,6 @@ export default {
     refuse(['service/**'], [LEAVES, undeclared('service')]),
     refuse(['service/*', 'service/{test,chaos,failover}/**'], [LEAVES, undeclared('service', { inTests: true })]),
     ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),
+    refuse(['examples/recipes/**'], [undeclared('examples/recipes', { inTests: true, within: 'examples' })]),
   ],
 };

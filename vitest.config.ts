@@ -27,6 +27,12 @@ function sources(): { find: RegExp; replacement: string }[] {
   });
 }
 
+/** Older versions of Express, beside the newest one. */
+const OLDER_EXPRESS = {
+  find: /^(express-(4|5\.1))$/,
+  replacement: join(import.meta.dirname, 'integrations/express/node_modules/$1'),
+};
+
 /** An older NestJS in place of the newest one, with the Express and Fastify that it is on. */
 function nest(version: number): { find: RegExp; replacement: string }[] {
   const packages = join(import.meta.dirname, 'integrations/nest', String(version), 'node_modules');
@@ -50,6 +56,13 @@ const TESTS = '{packages/*,service,examples,examples/{conduit,nest,tenants},tool
  */
 const MORE_HOSTS =
   'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,nest-express,nest-fastify,node}.isolated}.test.ts';
+/** What runs on older versions of Express, too; the last finds copies of Express that are not the application's. */
+const ON_EXPRESS = [
+  'packages/express/test/{copies-of-express,failures,param,refused-heads,rolled-back,unhandled-failures}.test.ts',
+  'packages/inspector/test/express-routes.test.ts',
+  'packages/host-contract/test/{pipelines.isolated,transaction-check}.test.ts',
+];
+const OTHER_EXPRESS = 'packages/express/test/hidden-copies.isolated.test.ts';
 /** What runs on older versions of NestJS, too. */
 const ON_NEST = ['packages/nest/test/*.test.ts', 'packages/host-contract/test/nest-*.isolated.test.ts'];
 const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
@@ -63,11 +76,11 @@ const PROGRAMS = [
   'service/test/storage-faults.test.ts',
   'service/test/{small-heap.isolated,pipelines,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
-  'examples/test/recipes/{pg-boss-worker,programs}.test.ts',
+  'examples/recipes/test/*.test.ts',
   'examples/tenants/test/*.test.ts',
   'tools/test/{docs,graphs-agree,release}.test.ts',
 ];
-const LEFT = [MORE_HOSTS, BROWSER, ...PROGRAMS];
+const LEFT = [MORE_HOSTS, OTHER_EXPRESS, BROWSER, ...PROGRAMS];
 
 export default defineConfig({
   resolve: { alias: sources() },
@@ -111,7 +124,11 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
-      { extends: true, test: { name: 'hosts', include: [MORE_HOSTS] } },
+      {
+        extends: true,
+        resolve: { alias: [OLDER_EXPRESS] },
+        test: { name: 'hosts', include: [MORE_HOSTS, OTHER_EXPRESS, ...ON_EXPRESS], env: { OLDER_EXPRESS: '1' } },
+      },
       // They are installed by `npm run check -- nest-versions`.
       ...[10, 11].map((version) => ({
         extends: true as const,

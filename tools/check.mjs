@@ -16,7 +16,7 @@ const ON_FETCH = 'packages/fetch/test packages/host-contract/test/fetch packages
 const VITEST = 'node_modules/vitest/vitest.mjs run';
 const TESTS = `${VITEST} --project shared --project isolated --project programs`;
 /** Examples and documents: where Node removes types by itself, these run as they are written. */
-const WRITTEN = 'examples/test tools/test/docs';
+const WRITTEN = 'examples/test examples/recipes/test tools/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
@@ -24,6 +24,10 @@ const ON_NODE =
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
+/** What only some steps need has a lock of its own. */
+const OLDER_EXPRESS = 'npm ci --silent --prefix integrations/express --ignore-scripts --no-audit --no-fund';
+const RECIPES =
+  'npm ci --silent --prefix examples/recipes --ignore-scripts --no-audit --no-fund && tsc -b examples/recipes && tsc -p examples/recipes/test';
 const SERVERS = 'tools/ensure.sh postgres mariadb';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
@@ -52,8 +56,8 @@ const STEPS = {
   'all-pages':
     'tools/ensure.sh chromium && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
   stays: 'node tools/stays.mjs express sqlite',
-  simulation: `${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
-  pipelines: `${RANDOM} PIPELINED=100000 vitest run --project isolated --silent=false test/pipelines`,
+  simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
+  pipelines: `${OLDER_EXPRESS} && ${RANDOM} PIPELINED=100000 vitest run --project hosts --silent=false test/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
@@ -66,9 +70,9 @@ const STEPS = {
   // The benchmarks have dependencies of their own.
   documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
-  programs: 'vitest run --project programs',
+  programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
-  hosts: 'vitest run --project hosts',
+  hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
   'nest-versions':
     'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
   integrations: `${BROKERS} && lab/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
@@ -78,13 +82,13 @@ const STEPS = {
   // Apart from the others, because its packages are 350 MB.
   prisma:
     'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
-  runtimes: `node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
+  runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `node tools/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
-  'node-24': `node tools/on-node.mjs 24 ${TESTS}`,
+  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
+  'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS}`,
   'node-26': `node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
-  'all-26': `node tools/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
+  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */

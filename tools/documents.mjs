@@ -242,13 +242,12 @@ export class Workshop {
   }
 
   /**
-   * Lets an example find the dependencies that npm has not hoisted, as the package does.
+   * Lets an example find the dependencies that npm has not hoisted, as the package does; those of `docs/` find what recipes use.
    * @param {Page} page
    */
   #linkDependencies(page) {
-    const [dependencies] = /^packages\/[^/]+\//.exec(page.path) ?? [];
-    if (dependencies)
-      symlinkSync(join(this.#root, dependencies, 'node_modules'), join(this.#folderOf(page), 'node_modules'));
+    const [owner = 'examples/recipes'] = /^packages\/[^/]+\//.exec(page.path) ?? [];
+    symlinkSync(join(this.#root, owner, 'node_modules'), join(this.#folderOf(page), 'node_modules'));
   }
 
   /** @param {Page} page */

@@ -72,11 +72,6 @@ describe('the examples that need no client', () => {
       'background-job',
       'Attempt 1 released 2\nAttempt 2 released 2\nCommitted: 2 released\n[ { level: 9 } ]\n',
     ],
-    [
-      'foreign-container has its scopes disposed by the host',
-      'foreign-container',
-      "Scope of visitor 1 disposed\nScope of visitor 2 disposed\n[ 'Hello visitor 1', 'Hello visitor 2' ]\n",
-    ],
   ])('%s', async (_title, name, output) => {
     expect(await run([fileOf(name)]).ended()).toEqual(ended(output));
   });

@@ -11,8 +11,9 @@ afterEach(() => {
 
 const removesTypes = Boolean(Reflect.get(process.features, 'typescript'));
 
-/** What the compiler made of a program. */
-export const compiled = (name: string): string => fileURLToPath(new URL(`../../dist/${name}.js`, import.meta.url));
+/** What the compiler made of a program, `recipes/command` in the folder `recipes/dist`. */
+export const compiled = (name: string): string =>
+  fileURLToPath(new URL(`../../${name.replace(/[^/]+$/, 'dist/$&')}.js`, import.meta.url));
 
 /** The program as it is written, where Node removes the types by itself; else what the compiler made of it. */
 export const fileOf = (name: string): string =>

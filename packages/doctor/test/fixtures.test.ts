@@ -7,8 +7,6 @@ import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contra
 import { Pool, type PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { run } from '../src/run.js';
-import { createServices as createRightServices } from './fixtures/cradle/right/container.js';
-import { createServices as createWrongServices } from './fixtures/cradle/wrong/container.js';
 import { createApp as createRightNested } from './fixtures/nested/right/app.js';
 import { createApp as createWrongNested } from './fixtures/nested/wrong/app.js';
 import { createApp as createRightUploads } from './fixtures/uploads/right/app.js';
@@ -113,23 +111,9 @@ describe.skipIf(!hasPostgres)('with PostgreSQL', () => {
   });
 });
 
-describe('a class that is given the whole cradle', () => {
-  const payments: RequestListener = (_req, res) => void res.end('{"charged":true}');
-
-  it('has no base URL', async () => {
-    await expect(createWrongServices(await serve(payments)).cradle.payments.charge(100)).rejects.toThrow();
-  });
-
-  it('has it once it takes it out of the cradle', async () => {
-    const { cradle } = createRightServices(await serve(payments));
-    expect(await cradle.payments.charge(100)).toEqual({ charged: true });
-  });
-});
-
 it.each([
   ['uploads', ['wrong/database.ts:16 no-shared-transaction']],
   ['nested', ['wrong/database.ts:30 restore-outer-transaction']],
-  ['cradle', ['wrong/container.ts:12 no-cradle-as-dependency']],
 ])('finds what is wrong with %s, and nothing in the right program', (program, expected) => {
   expect(reportsOf(`${program}/wrong`)).toEqual(expected);
   expect(reportsOf(`${program}/right`)).toEqual([]);

@@ -1,9 +1,8 @@
 import express, { type RequestHandler } from 'express';
-// @ts-expect-error -- its types are those of the other major version
-import express4 from 'express-4';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, withDeps, withTransaction } from '../src/index.js';
 import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
+import { older } from './support/versions.js';
 
 const boom = (): never => {
   throw new Error('boom');
@@ -108,15 +107,14 @@ describe('a handler that fails is rolled back, no matter who responds', () => {
   });
 });
 
-describe('on an Express that does not report failures', () => {
-  const older = (): ReturnType<typeof application> => {
+describe.each(older)('on %s, which does not report failures', (_version, create) => {
+  const fresh = (): ReturnType<typeof application> => {
     const made = application();
-    const app = (express4 as typeof express)();
-    return { ...made, app: app.use(containerMiddleware(made.container)) };
+    return { ...made, app: create().use(containerMiddleware(made.container)) };
   };
 
   it.each(Object.entries(failing))('a handler that %s is rolled back', async (_name, handler) => {
-    const { app, pool, container } = older();
+    const { app, pool, container } = fresh();
     app.post('/', withTransaction(), handler);
     app.use(respondToError);
     const { post, close } = await serve(app);
@@ -128,8 +126,8 @@ describe('on an Express that does not report failures', () => {
   });
 
   it('a handler that fails in an application that is mounted is rolled back', async () => {
-    const { app, pool } = older();
-    const inner = (express4 as typeof express)();
+    const { app, pool } = fresh();
+    const inner = create();
     inner.post('/', withTransaction(), failing['calls next(error)']!);
     app.use(inner, respondToError);
     expect((await (await serve(app)).post('/')).status).toBe(500);
@@ -137,7 +135,7 @@ describe('on an Express that does not report failures', () => {
   });
 
   it('what succeeds is committed', async () => {
-    const { app, pool } = older();
+    const { app, pool } = fresh();
     app.post('/', withTransaction(), (req, res) => void store(req, 'order').then(() => res.status(201).json('done')));
     app.use(respondToError);
     expect((await (await serve(app)).post('/')).status).toBe(201);

@@ -1,10 +1,9 @@
 import { tmpdir } from 'node:os';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-// @ts-expect-error -- its types are those of the other major version
-import express4 from 'express-4';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, withTransaction } from '../src/index.js';
 import { application, expectAllEnded, serve, store } from './support/app.js';
+import { older } from './support/versions.js';
 
 const boom = (): never => {
   throw new Error('boom');
@@ -82,9 +81,11 @@ describe('a failure that no error handler of the application hears of is rolled 
     expect((await (await serve(app)).post('/%ff')).status).toBe(400);
     expect(pool.stored).toEqual([]);
   });
+});
 
-  it.each(failing)('of %s, on an Express that does not report failures', async (_what, status, handler) => {
-    const { app, pool } = fresh(express4 as typeof express);
+describe.each(older)('on %s, which does not report failures', (_version, create) => {
+  it.each(failing)('a failure of %s is rolled back', async (_what, status, handler) => {
+    const { app, pool } = fresh(create);
     app.post('/', withTransaction(), handler);
     app.use(passesOn);
     expect((await (await serve(app)).post('/')).status).toBe(status);

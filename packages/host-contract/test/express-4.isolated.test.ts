@@ -1,4 +1,4 @@
-import { express4Host } from './hosts/express.js';
+import { express4Hosts } from './hosts/express.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(express4Host);
+for (const host of express4Hosts) describeHostContract(host);

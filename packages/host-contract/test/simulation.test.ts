@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { replayedSeed, runsOr } from '../src/index.js';
-import { express4Host, expressHost } from './support/simulation/express.js';
+import { express4Hosts, expressHost } from './support/simulation/express.js';
 import { fastifyHost } from './support/simulation/fastify.js';
 import { fetchHost } from './support/simulation/fetch.js';
 import { honoHost } from './support/simulation/hono.js';
@@ -26,7 +26,7 @@ afterAll(() => {
 /** Each host with its share of the runs. */
 const hosts = [
   { host: expressHost, share: 1 / 4 },
-  { host: express4Host, share: 1 / 8 },
+  ...express4Hosts.map((host) => ({ host, share: 1 / 8 })),
   { host: fastifyHost('error'), share: 1 / 8 },
   { host: fastifyHost('response'), share: 1 / 8 },
   { host: nodeHost, share: 1 / 8 },

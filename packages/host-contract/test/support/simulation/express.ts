@@ -1,8 +1,6 @@
 import { createServer } from 'node:http';
 import { containerMiddleware, drain, withTransaction } from '@ambit/express';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-// @ts-expect-error -- its types are those of the other major version
-import express4 from 'express-4';
 import { respondOnExpress } from './express-handlers.js';
 import { type Served, statusOf, type SimulatedHost } from './host.js';
 import { pause } from './work.js';
@@ -12,8 +10,11 @@ import { visitOf } from './visit.js';
 
 export const expressHost = hostOf('Express 5', express);
 
-/** The other major version in use. */
-export const express4Host = hostOf('Express 4', express4 as typeof express);
+/** The other major version in use, where `npm run check -- hosts` has installed it. */
+export const express4Hosts: readonly SimulatedHost[] = process.env['OLDER_EXPRESS']
+  ? // @ts-expect-error -- its types are those of the other major version
+    [hostOf('Express 4', (await import('express-4')).default as typeof express)]
+  : [];
 
 /** One application for all runs: what differs from one to the next is found by the socket. */
 function hostOf(name: string, create: typeof express): SimulatedHost {

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type Job, Queue, type Worker } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RETRIES, startWorker, stopWorker } from '../../recipes/bullmq-worker.js';
-import type { Payment } from '../../recipes/payments.js';
-import { hasRedis, redisUrl } from '../support/databases.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { RETRIES, startWorker, stopWorker } from '../bullmq-worker.js';
+import type { Payment } from '../payments.js';
+import { hasRedis, redisUrl } from './support/databases.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 const coffee = { id: 'coffee', amount: 4 };
 

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDatabase, hasPostgres, hasRedis, redisUrl } from '../support/databases.js';
-import { fileOf, run } from '../support/program.js';
+import { createDatabase, hasPostgres, hasRedis, redisUrl } from './support/databases.js';
+import { fileOf, run } from '../../test/support/program.js';
 
 const programs = [
   { name: 'bullmq-worker', missing: !hasRedis },
@@ -39,6 +39,15 @@ describe('the recipes, run', () => {
     it.skipIf(missing)(`${name} exits with 0 at SIGTERM, by itself`, async () => {
       expect(await exitAt('SIGTERM', name)).toEqual({ code: 0, signal: null, errors: '' });
     });
+
+  it('foreign-container has its scopes disposed by the host', async () => {
+    expect(await run([fileOf('recipes/foreign-container')]).ended()).toEqual({
+      code: 0,
+      signal: null,
+      errors: '',
+      output: "Scope of visitor 1 disposed\nScope of visitor 2 disposed\n[ 'Hello visitor 1', 'Hello visitor 2' ]\n",
+    });
+  });
 
   it('they exit at Ctrl+C, too', async () => {
     expect(await exitAt('SIGINT', 'websocket-server')).toEqual({ code: 0, signal: null, errors: '' });

@@ -3,9 +3,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createTRPCClient, httpBatchLink, type TRPCClient } from '@trpc/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Router, serve, stop } from '../../recipes/trpc-server.js';
-import { scopeClosed } from '../support/application.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { type Router, serve, stop } from '../trpc-server.js';
+import { scopeClosed } from '../../test/support/application.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 const coffee = { id: 'coffee', amount: 4 };
 

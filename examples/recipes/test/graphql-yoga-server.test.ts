@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { serve, stop } from '../../recipes/graphql-yoga-server.js';
-import { scopeClosed } from '../support/application.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { serve, stop } from '../graphql-yoga-server.js';
+import { scopeClosed } from '../../test/support/application.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 const pay = 'mutation { pay(id: "coffee", amount: 4) }';
 const stored = [{ id: 'coffee', amount: 4 }];

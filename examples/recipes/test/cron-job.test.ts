@@ -1,8 +1,8 @@
 import type { Cron } from 'croner';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { schedule, stop } from '../../recipes/cron-job.js';
-import { scopeClosed } from '../support/application.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { schedule, stop } from '../cron-job.js';
+import { scopeClosed } from '../../test/support/application.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 describe('cron-job', () => {
   let payments: PaymentsApp;

@@ -7,10 +7,10 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PaymentsClient, serve, stop } from '../../recipes/grpc-server.js';
-import type { Payment } from '../../recipes/payments.js';
-import { scopeClosed } from '../support/application.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { PaymentsClient, serve, stop } from '../grpc-server.js';
+import type { Payment } from '../payments.js';
+import { scopeClosed } from '../../test/support/application.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 type Respond = (error: ServiceError | null, receipt?: { id: string }) => void;
 interface Payments extends Client {

@@ -4,7 +4,7 @@ import { expectNoOpenScopes, openScopes, override, trackScopes } from '@ambit/co
 import type { IDatabasePool } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach } from 'vitest';
-import { type Bank, createApp, createTables, type Payment } from '../../recipes/payments.js';
+import { type Bank, createApp, createTables, type Payment } from '../../payments.js';
 
 const pools: IDatabasePool[] = [];
 

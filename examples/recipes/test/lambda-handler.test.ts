@@ -1,10 +1,10 @@
 import { pathToFileURL } from 'node:url';
 import type { SQSEvent } from 'aws-lambda';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createHandler, stop } from '../../recipes/lambda-handler.js';
-import type { Payment } from '../../recipes/payments.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
-import { fileOf, run } from '../support/program.js';
+import { createHandler, stop } from '../lambda-handler.js';
+import type { Payment } from '../payments.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
+import { fileOf, run } from '../../test/support/program.js';
 
 const [coffee, cake] = [
   { id: 'coffee', amount: 4 },

@@ -3,9 +3,9 @@ import { createPostgresPool } from '@ambit/transaction/postgres';
 import { Client } from 'pg';
 import PgBoss from 'pg-boss';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { QUEUE, RETRIES, sendWithin, startWorker, stopWorker } from '../../recipes/pg-boss-worker.js';
-import { createDatabase, hasPostgres } from '../support/databases.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { QUEUE, RETRIES, sendWithin, startWorker, stopWorker } from '../pg-boss-worker.js';
+import { createDatabase, hasPostgres } from './support/databases.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 const coffee = { id: 'coffee', amount: 4 };
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { PaymentSockets } from '../../recipes/websocket-server.js';
-import { scopeClosed } from '../support/application.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
+import { PaymentSockets } from '../websocket-server.js';
+import { scopeClosed } from '../../test/support/application.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
 
 const coffee = { id: 'coffee', amount: 4 };
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { describe, expect, it } from 'vitest';
-import { inStreamScope } from '../../recipes/stream-scope.js';
-import { scopeClosed } from '../support/application.js';
+import { inStreamScope } from '../stream-scope.js';
+import { scopeClosed } from '../../test/support/application.js';
 
 async function* numbers(): AsyncGenerator<number> {
   yield 1;

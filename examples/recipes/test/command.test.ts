@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { runCommand } from '../../recipes/command.js';
-import { type PaymentsApp, paymentsApp } from '../support/payments.js';
-import { fileOf, run } from '../support/program.js';
+import { runCommand } from '../command.js';
+import { type PaymentsApp, paymentsApp } from './support/payments.js';
+import { fileOf, run } from '../../test/support/program.js';
 
 const args = ['--id', 'coffee', '--amount', '4'];
 const never = new AbortController().signal;
