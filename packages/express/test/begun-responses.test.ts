@@ -56,21 +56,6 @@ describe('a response that has begun before withTransaction()', () => {
     await end();
   });
 
-  it.each(begins)('by %s is closed after a second where the error handler leaves it open', async (_how, begin) => {
-    const { received, errors, pool, end } = await respond(
-      (_req, res, next) => {
-        begin(res);
-        next();
-      },
-      undefined,
-      () => undefined,
-    );
-    expect((await received).split('HTTP/1.1').length).toBeLessThanOrEqual(2);
-    expect(errors).toEqual([expect.objectContaining({ code: 'AMBIT_HTTP_HEAD_SENT' })]);
-    expect([pool.out, pool.stored]).toEqual([0, []]);
-    await end();
-  });
-
   it.each(begins)('by %s while it waits for a connection is refused, too', async (_how, begin) => {
     const waiting = signal<Response>();
     const { received, errors, held, ran, pool, end } = await respond(

@@ -1,38 +1,16 @@
-import { signal } from '@ambit/host-contract';
+import { once } from 'node:events';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import type { IContainer } from '@ambit/container';
-import { openScopes } from '@ambit/container/tools';
-import { describe, expect, it, vi } from 'vitest';
+import { signal } from '@ambit/host-contract';
 import express from 'express';
-import { containerMiddleware, resolve } from '../src/index.js';
-import { application, registerEnding, serve } from './support/app.js';
+import type { Express } from 'express';
+import { describe, expect, it, vi } from 'vitest';
+import { containerMiddleware, resolve, withTransaction } from '../src/index.js';
+import { application, registerEnding, serve, expectAllEnded, store } from './support/app.js';
 
 describe('a scope that fails to dispose', () => {
-  const failures: readonly [how: string, end: () => unknown][] = [
-    [
-      'throws',
-      () => {
-        throw new Error('broken');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('broken'))],
-  ];
-
-  it.each(failures)('is reported to onDisposeError when an instance %s', async (_how, end) => {
-    const reported = signal<unknown>();
-    const { app, container } = application({
-      scope: { onDisposeError: (error, req) => reported.resolve([error, req.url]) },
-    });
-    registerEnding(container, end);
-    app.get('/here', (req, res) => {
-      resolve(req, 'IEnding');
-      res.end('done');
-    });
-    const { fetch } = await serve(app);
-    expect((await fetch('/here')).status).toBe(200);
-    expect(await reported.promise).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), '/here']);
-    expect(openScopes(container)).toEqual([]);
-  });
-
   it('is reported to onDisposeError when a container of another implementation throws at once', async () => {
     const reported = signal<unknown>();
     const broken: IContainer = {
@@ -70,5 +48,34 @@ describe('a scope that fails to dispose', () => {
     await reported.promise;
     print.mockRestore();
     expect(printed).toEqual([expect.objectContaining({ code: 'AMBIT_DISPOSE_FAILED' }), new Error('deaf')]);
+  });
+});
+
+/** No connection at all, as under tests that hand requests to the application by themselves; nobody closes it. */
+function noSocket(): Socket {
+  return new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() }) as Socket;
+}
+
+async function inject(app: Express, socket: Socket): Promise<number> {
+  const req = Object.assign(new IncomingMessage(socket), { method: 'GET', url: '/' });
+  const res = new ServerResponse(req);
+  res.assignSocket(socket);
+  app(req, res);
+  await once(res, 'finish');
+  res.detachSocket(socket);
+  return res.statusCode;
+}
+
+describe('a request that did not come through a server', () => {
+  it('has its transaction, and may follow another', async () => {
+    const { app, pool, container } = application();
+    app.get('/', withTransaction(), async (req, res) => {
+      await store(req, 'order');
+      res.status(201).end('done');
+    });
+    const socket = noSocket();
+    expect([await inject(app, socket), await inject(app, socket)]).toEqual([201, 201]);
+    await expectAllEnded({ container, pool });
+    expect(pool.stored).toEqual(['order', 'order']);
   });
 });

@@ -55,34 +55,6 @@ describe('a handler that fails is rolled back, no matter who responds', () => {
     await expectAllEnded({ container, pool });
   });
 
-  it('when nobody handles the error', async () => {
-    const { app, pool } = application();
-    app.set('env', 'test');
-    app.post('/', withTransaction(), failing['calls next(error)']!);
-    expect((await (await serve(app)).post('/')).status).toBe(500);
-    expect(pool.stored).toEqual([]);
-  });
-
-  it('when the error handler responds 200', async () => {
-    const { app, pool } = application();
-    app.post('/', withTransaction(), failing['calls next(error)']!);
-    app.use(((_error, _req, res, _next) => void res.json('all is well')) satisfies express.ErrorRequestHandler);
-    expect((await (await serve(app)).post('/')).status).toBe(200);
-    expect(pool.stored).toEqual([]);
-  });
-
-  it('when the path behind it cannot be decoded', async () => {
-    const { app, pool } = application();
-    app.use(withTransaction(), async (req, _res, next) => {
-      await store(req, 'order');
-      next();
-    });
-    app.post('/:id', (_req, res) => void res.end());
-    app.use(((_error, _req, res, _next) => void res.status(400).end()) satisfies express.ErrorRequestHandler);
-    expect((await (await serve(app)).post('/%ff')).status).toBe(400);
-    expect(pool.stored).toEqual([]);
-  });
-
   it('and its connection refuses it everything from then on', async () => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(), failing['calls next(error)']!);
@@ -123,22 +95,5 @@ describe.each(older)('on %s, which does not report failures', (_version, create)
     await close();
     expect(pool.stored).toEqual([]);
     await expectAllEnded({ container, pool });
-  });
-
-  it('a handler that fails in an application that is mounted is rolled back', async () => {
-    const { app, pool } = fresh();
-    const inner = create();
-    inner.post('/', withTransaction(), failing['calls next(error)']!);
-    app.use(inner, respondToError);
-    expect((await (await serve(app)).post('/')).status).toBe(500);
-    expect(pool.stored).toEqual([]);
-  });
-
-  it('what succeeds is committed', async () => {
-    const { app, pool } = fresh();
-    app.post('/', withTransaction(), (req, res) => void store(req, 'order').then(() => res.status(201).json('done')));
-    app.use(respondToError);
-    expect((await (await serve(app)).post('/')).status).toBe(201);
-    expect(pool.stored).toEqual(['order']);
   });
 });

@@ -1,10 +1,10 @@
 import { signal } from '@ambit/host-contract';
 import { hasTag, Registration, scope, singleton } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
-import type { ErrorRequestHandler, RequestHandler } from 'express';
+import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { requireTransactionScope, resolve, withDeps, withTransaction } from '../src/index.js';
-import { respondToError, application, expectAllEnded, serve } from './support/app.js';
+import { application, expectAllEnded, serve } from './support/app.js';
 
 /** Stores where it was made: in the transaction, or outside of it. */
 class Orders {
@@ -41,21 +41,6 @@ const boom = (): never => {
 };
 
 describe('behind withTransaction()', () => {
-  it.each<[how: string, create: RequestHandler]>([
-    ['resolve()', (req) => resolve(req, 'IOrders').create('order').then(boom)],
-    ['withDeps()', withDeps({ orders: 'IOrders' }, (_req, _res, { orders }) => orders.create('order').then(boom))],
-    ['requireTransactionScope()', (req) => requireTransactionScope(req).resolve('IOrders').create('order').then(boom)],
-  ])('what a handler does that fails is undone, with a service of %s', async (_how, handler) => {
-    const { app, pool, container } = shop();
-    app.post('/', withTransaction(), handler);
-    app.use(respondToError);
-    const { post, close } = await serve(app);
-    expect(await (await post('/')).json()).toEqual({ error: 'boom' });
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
-  });
-
   it('the services of a handler that succeeds are those of its transaction', async () => {
     const { app, pool } = shop();
     app.post(
@@ -132,16 +117,6 @@ describe('behind withTransaction()', () => {
 });
 
 describe('requireTransactionScope()', () => {
-  it('is the scope of the transaction', async () => {
-    const { app } = application();
-    app.post(
-      '/',
-      withTransaction(),
-      (req, res) => void res.json(requireTransactionScope(req) === req.transactionScope),
-    );
-    expect(await (await (await serve(app)).post('/')).json()).toBe(true);
-  });
-
   it('says what is missing where there is none', () => {
     const call = (): unknown => requireTransactionScope({});
     expect(call).toThrow(expect.objectContaining({ code: 'AMBIT_HTTP_NO_TRANSACTION' }));

@@ -9,18 +9,6 @@ import { respondToError, application, expectAllEnded, GET, POST, serve, store } 
 const SHORT = { timeoutMs: 100 };
 
 describe('a handler that has not responded when its transaction reaches its time limit', () => {
-  it('is responded for by Express with 503 and Retry-After', async () => {
-    const { app, pool, container } = application();
-    app.set('env', 'test');
-    app.post('/', withTransaction(SHORT), (req) => store(req, 'order'));
-    const { post, close } = await serve(app);
-    const response = await post('/');
-    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
-  });
-
   it('is responded for by the error handler', async () => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(SHORT), (req) => store(req, 'order'));

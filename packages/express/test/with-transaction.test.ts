@@ -1,48 +1,12 @@
-import { openScopes } from '@ambit/container/tools';
-import express, { type RequestHandler } from 'express';
+import { inspect } from 'node:util';
+import type { IConnection } from '@ambit/transaction';
+import express, { type Request, type RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, withTransaction } from '../src/index.js';
-import { responseOf, fails } from './support/response-of.js';
 import { respondToError, application, expectAllEnded, serve, store } from './support/app.js';
+import { responseOf, fails } from './support/response-of.js';
 
 describe('withTransaction()', () => {
-  it('gives the handler a scope tagged transaction, below that of the request', async () => {
-    const { app, container } = application();
-    app.post('/', withTransaction(), (req, res) => {
-      const [request, transaction] = openScopes(container);
-      res.json([transaction === req.transactionScope, transaction?.tags, transaction?.parent === request]);
-    });
-    expect(await (await (await serve(app)).post('/')).json()).toEqual([true, ['transaction'], true]);
-  });
-
-  it('commits what the handler did, and disposes the scope before the response leaves', async () => {
-    const { app, pool, container } = application();
-    const open: number[] = [];
-    app.post('/', withTransaction(), async (req, res) => {
-      const { write } = req.socket;
-      req.socket.write = (...args: unknown[]): boolean => {
-        open.push(openScopes(container).length);
-        return Reflect.apply(write, req.socket, args) as boolean;
-      };
-      await store(req, 'order');
-      res.status(201).json('done');
-    });
-    expect((await (await serve(app)).post('/')).status).toBe(201);
-    expect(pool.stored).toEqual(['order']);
-    expect(open[0]).toBe(1);
-  });
-
-  it('commits a response of 4xx', async () => {
-    const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
-    expect(await responseOf(handler)).toMatchObject({ status: 422, stored: ['attempt'] });
-  });
-
-  it('rolls back a response that rollbackOn names', async () => {
-    const options = { rollbackOn: (status: number) => status >= 400 };
-    const handler: RequestHandler = (req, res) => store(req, 'attempt').then(() => void res.status(422).json('no'));
-    expect(await responseOf(handler, { options })).toMatchObject({ status: 422, body: 'no', stored: [] });
-  });
-
   it('rolls back a response that rollbackOn of its router names', async () => {
     const { app, pool, container } = application();
     const router = express.Router();
@@ -70,32 +34,6 @@ describe('withTransaction()', () => {
     });
   });
 
-  it.each(['acquire', 'begin'])('passes the error on, and never runs the handler, when %s fails', async (point) => {
-    let ran = false;
-    const handler: RequestHandler = (_req, res) => {
-      ran = true;
-      res.json('done');
-    };
-    const { body } = await responseOf(handler, { pool: fails(point) });
-    expect(body).toEqual({
-      error: expect.stringMatching(
-        /^(No connection could be acquired|BEGIN failed)\. .*\[AMBIT_TX_(ACQUIRE|BEGIN)_FAILED, see .*\]$/,
-      ),
-    });
-    expect(ran).toBe(false);
-  });
-
-  it('responds 503 when no connection becomes free in time', async () => {
-    const { app, pool } = application({ pool: { max: 1, acquireTimeoutMs: 10 } });
-    const held = await pool.getConnection();
-    app.post('/', withTransaction(), (_req, res) => void res.json('done'));
-    app.use(respondToError);
-    const response = await (await serve(app)).post('/');
-    expect(response.status).toBe(503);
-    held.release();
-    expect(pool.out).toBe(0);
-  });
-
   it('refuses to run twice for one request', async () => {
     const { app, pool, container } = application();
     app.post('/', withTransaction(), withTransaction(), (_req, res) => void res.json('done'));
@@ -114,4 +52,78 @@ describe('withTransaction()', () => {
       error: expect.stringContaining('[AMBIT_NO_SCOPE, see docs/errors.md#'),
     });
   });
+});
+
+describe('when COMMIT fails', () => {
+  const created: RequestHandler = (req, res) =>
+    store(req, 'order').then(
+      () => void res.status(201).location('/orders/1').set('Cache-Control', 'public').json('done'),
+    );
+
+  it('the client gets the error, with nothing of the response that was refused', async () => {
+    const { status, headers, body, stored } = await responseOf(created, { pool: fails('commit') });
+    expect(status).toBe(500);
+    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_COMMIT_FAILED,') });
+    expect([headers.get('location'), headers.get('cache-control'), headers.get('x-of-every-response')]).toEqual([
+      null,
+      null,
+      '1',
+    ]);
+    expect(stored).toEqual([]);
+  });
+
+  it('the error says nothing of what the driver said', async () => {
+    const { body, errors } = await responseOf(created, { pool: fails('commit', 'lost') });
+    const said = 'the connection died';
+    // The causes included.
+    expect(inspect(errors)).toContain(said);
+    expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN,') });
+    expect(JSON.stringify(body)).not.toContain(said);
+  });
+
+  it.each(['lost', 'lost after'] as const)(
+    'without a response (%s), the client receives that the outcome is unknown',
+    async (kind) => {
+      const { status, body } = await responseOf(created, { pool: fails('commit', kind) });
+      expect(status).toBe(503);
+      expect(body).toEqual({ error: expect.stringContaining('[AMBIT_TX_OUTCOME_UNKNOWN,') });
+    },
+  );
+});
+
+describe('a handler that knows of a failure', () => {
+  it('may say so with 4xx, though the transaction can only roll back', async () => {
+    const conflict: RequestHandler = (req, res) =>
+      store(req, 'order').then(
+        () => void res.status(201).json('done'),
+        () => void res.status(409).json('it exists'),
+      );
+    expect(await responseOf(conflict, { pool: fails('query') })).toMatchObject({
+      status: 409,
+      body: 'it exists',
+      stored: [],
+    });
+  });
+
+  it('may roll back by itself and say so with 4xx', async () => {
+    const handler: RequestHandler = async (req, res) => {
+      await store(req, 'order');
+      await req.transactionScope?.resolve<IConnection>('IConnection').rollback();
+      res.status(409).json('sold out');
+    };
+    expect(await responseOf(handler)).toMatchObject({ status: 409, body: 'sold out', stored: [] });
+  });
+
+  it.each([
+    ['swallows it', (req) => store(req, 'order').catch(() => undefined), 'FAILED', fails('query')],
+    ['rolls back', (req) => req.transactionScope!.resolve<IConnection>('IConnection').rollback(), 'FINISHED', {}],
+  ] satisfies [string, (req: Request) => Promise<unknown>, string, object][])(
+    'but %s may not claim success',
+    async (_name, act, code, pool) => {
+      const handler: RequestHandler = (req, res) => act(req).then(() => void res.status(201).json('done'));
+      const { status, body } = await responseOf(handler, { pool });
+      expect(status).toBe(500);
+      expect(body).toEqual({ error: expect.stringContaining(`[AMBIT_TX_${code},`) });
+    },
+  );
 });

@@ -1,36 +1,9 @@
-import type { Container } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import type { FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { application, failing, leftovers, store } from './support/app.js';
 
 describe('commitTransaction()', () => {
-  test('commits, disposes the scope and clears transactionScope', async () => {
-    const made = await application();
-    made.app.post('/', async (request, reply) => {
-      const scope = (await request.startTransaction()) as Container;
-      await store(request, 'INSERT order');
-      await request.commitTransaction();
-      return reply.code(201).send({ ended: scope.disposed, cleared: request.transactionScope === undefined });
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect([response.statusCode, response.json()]).toEqual([201, { ended: true, cleared: true }]);
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('without a transaction throws `No transaction in progress`', async () => {
-    const { app } = await application();
-    app.post('/', (request) => request.commitTransaction());
-
-    const response = await app.inject({ method: 'POST', url: '/' });
-
-    expect(response.statusCode).toBe(500);
-    expect(response.json()).toMatchObject({ message: 'No transaction in progress' });
-  });
-
   test.each([
     ['refused', 'AMBIT_TX_COMMIT_FAILED', 500],
     ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503],
@@ -54,34 +27,6 @@ describe('commitTransaction()', () => {
 });
 
 describe('rollbackTransaction()', () => {
-  test('rolls back, disposes the scope and clears transactionScope', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      const scope = (await request.startTransaction()) as Container;
-      await store(request, 'INSERT order');
-      await request.rollbackTransaction();
-      return { ended: scope.disposed, cleared: request.transactionScope === undefined };
-    });
-
-    expect((await made.app.inject({ method: 'POST', url: '/' })).json()).toEqual({ ended: true, cleared: true });
-    expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('without a transaction, or a second time, has no effect', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      await request.rollbackTransaction();
-      await request.startTransaction();
-      await Promise.all([request.rollbackTransaction(), request.rollbackTransaction()]);
-      await request.rollbackTransaction();
-      return 'ok';
-    });
-
-    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
-    expect(await leftovers(made)).toEqual([]);
-  });
-
   test.each([
     ['which nobody awaits', (request: FastifyRequest) => void request.rollbackTransaction()],
     [
@@ -134,20 +79,6 @@ describe('rollbackTransaction()', () => {
 });
 
 describe('a commit stands', () => {
-  test('when the response cannot be sent after it', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
-      await request.commitTransaction();
-      return { id: 1n };
-    });
-
-    expect((await made.app.inject({ method: 'POST', url: '/' })).statusCode).toBe(500);
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
   test('when the handler closed the transaction through the connection', async () => {
     const made = await application();
     made.app.post('/', async (request) => {

@@ -1,11 +1,8 @@
 import type { IContainer } from '@ambit/container';
-import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
-import type { FastifyError } from 'fastify';
+import { Container, Registration } from '@ambit/container';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';
-import { application, leftovers, serve, server } from './support/app.js';
-
-const codeOf = (response: { json(): unknown }): string => (response.json() as FastifyError).code;
+import { application, server } from './support/app.js';
 
 describe('the container plugin', () => {
   test('decorates the server with the application container', async () => {
@@ -33,58 +30,6 @@ describe('the container plugin', () => {
     expect(scopes.map((each) => (each as Container).parent)).toEqual([container, container]);
   });
 
-  test('disposes the scope with the response, also of a route that nobody knows', async () => {
-    const made = await application();
-    made.app.get('/', () => 'hello');
-
-    expect((await made.app.inject('/')).statusCode).toBe(200);
-    expect((await made.app.inject('/unknown')).statusCode).toBe(404);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('disposes what the request made, once, and what the application made when the server closes', async () => {
-    const ended: string[] = [];
-    const ends = (name: string) => () => ({ dispose: () => void ended.push(name) });
-    const container = new Container({ tags: ['application'] }).addRegistration(
-      Registration.fromFactory(ends('pool')).pipe(singleton()).to('IPool'),
-      Registration.fromFactory(ends('users'))
-        .pipe(singleton(), scope(hasTag('request')))
-        .to('IUserRepository'),
-    );
-    const app = server();
-    await app.register(containerPlugin, { container });
-    app.get('/', ({ container: own }) => ({ made: [own.resolve('IPool'), own.resolve('IUserRepository')] }));
-    const { fetch } = await serve(app);
-
-    await (await fetch('/')).json();
-    await expect.poll(() => ended).toEqual(['users']);
-    await app.close();
-
-    expect(ended).toEqual(['users', 'pool']);
-  });
-
-  test('disposes the scope of a failed request before the error handler runs', async () => {
-    const made = await application();
-    made.app.setErrorHandler((_error, request) => ({ disposed: (request.container as Container).disposed }));
-    made.app.get('/', () => {
-      throw new Error('no');
-    });
-
-    expect((await made.app.inject('/')).json()).toEqual({ disposed: true });
-    expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('leaves the scope to the error handler with disposeOn: response', async () => {
-    const made = await application({ plugin: { disposeOn: 'response' } });
-    made.app.setErrorHandler((_error, request) => ({ disposed: (request.container as Container).disposed }));
-    made.app.get('/', () => {
-      throw new Error('no');
-    });
-
-    expect((await made.app.inject('/')).json()).toEqual({ disposed: false });
-    expect(await leftovers(made)).toEqual([]);
-  });
-
   test('waits for an asynchronous disposal before the error handler runs', async () => {
     const events: string[] = [];
     const { app } = await application();
@@ -102,20 +47,6 @@ describe('the container plugin', () => {
     expect(events).toEqual(['ended', 'error handler']);
   });
 
-  test('serves any container, such as one of given values in a test', async () => {
-    const users = [{ id: '1', name: 'Ada', email: 'ada@example.com' }];
-    const container = new Container().addRegistration(
-      Registration.fromValue({ findAll: async () => users }).to('IUserRepository'),
-    );
-    const app = server();
-    await app.register(containerPlugin, { container });
-    app.get('/users', (request) =>
-      request.container.resolve<{ findAll(): Promise<object[]> }>('IUserRepository').findAll(),
-    );
-
-    expect((await app.inject('/users')).json()).toEqual(users);
-  });
-
   test('refuses options that cannot be', async () => {
     const without = server().register(containerPlugin, {} as { container: IContainer });
     await expect(async () => without).rejects.toThrow('needs the application container');
@@ -125,19 +56,6 @@ describe('the container plugin', () => {
 });
 
 describe('encapsulation', () => {
-  test('routes outside of the context that registered the plugin have no scope', async () => {
-    const app = server();
-    const container = new Container();
-    await app.register(async (inner) => {
-      await inner.register(containerPlugin, { container });
-      inner.get('/inside', (request) => ({ has: request.container !== undefined }));
-    });
-    app.get('/outside', (request) => ({ has: request.container !== undefined }));
-
-    expect((await app.inject('/inside')).json()).toEqual({ has: true });
-    expect((await app.inject('/outside')).json()).toEqual({ has: false });
-  });
-
   test('two contexts have a container each', async () => {
     const app = server();
     for (const name of ['a', 'b']) {
@@ -164,18 +82,5 @@ describe('encapsulation', () => {
     await app.register(containerPlugin, { container: new Container() });
     expect(app.hasPlugin('container')).toBe(true);
     expect(Reflect.get(containerPlugin, Symbol.for('plugin-meta'))).toMatchObject({ fastify: '5.x' });
-  });
-});
-
-describe('an application container that was disposed', () => {
-  test('responds with its own error', async () => {
-    const { app, container } = await application();
-    app.get('/', () => 'hello');
-    await container.dispose();
-
-    const response = await app.inject('/');
-
-    expect(response.statusCode).toBe(500);
-    expect(codeOf(response)).toBe('AMBIT_DISPOSED');
   });
 });

@@ -1,7 +1,7 @@
 import { signal } from '@ambit/host-contract';
 import dns from 'node:dns';
 import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Container } from '@ambit/container';
 import { fastify } from 'fastify';
@@ -10,19 +10,6 @@ import { containerPlugin } from '../src/index.js';
 import { application, get, serve } from './support/app.js';
 
 type Found = (error: null, addresses: dns.LookupAddress[]) => void;
-
-test('who has sent half of a request is given the time for the head of one', async () => {
-  const { app, container } = await application();
-  const arrived = once(app.server, 'connection');
-  const socket = await (await serve(app)).socket();
-  socket.write('GET / HTTP/1.1\r\nHos');
-  const [served] = (await arrived) as [Socket];
-  await expect.poll(() => served.bytesRead).toBeGreaterThan(0);
-  app.server.headersTimeout = 50;
-  await app.close();
-  expect(container.disposed).toBe(true);
-  expect(await text(socket)).toBe('');
-});
 
 test('a request that comes in behind one that was to be the last is responded to, and says `Connection: close` instead', async () => {
   const app = fastify({ return503OnClosing: false });

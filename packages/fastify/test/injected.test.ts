@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { Stream } from 'node:stream';
+import { Stream, Readable } from 'node:stream';
 import { openScopes } from '@ambit/container/tools';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, test } from 'vitest';
@@ -101,4 +101,26 @@ test('a stream of the old style is sent whole behind COMMIT', async () => {
   const response = await made.app.inject({ method: 'POST', url: '/' });
   expect([response.statusCode, response.body, made.pool.stored]).toEqual([200, '[1,2]', ['INSERT order']]);
   expect(await leftovers(made)).toEqual([]);
+});
+
+describe('IRequestSignal', () => {
+  test('does not abort for an injected request that is responded to', async () => {
+    const { app } = await application();
+    const signals: AbortSignal[] = [];
+    app.get('/', (request) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      return { ok: true };
+    });
+    app.get('/stream', (request, reply) => {
+      signals.push(request.container.resolve('IRequestSignal'));
+      return reply.send(Readable.from(['first', 'second']));
+    });
+
+    await app.inject('/');
+    await app.inject('/stream');
+    const streamed = await app.inject({ url: '/stream', payloadAsStream: true });
+    for await (const chunk of streamed.stream()) expect(String(chunk)).not.toBe('');
+
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+  });
 });

@@ -51,21 +51,6 @@ describe('an open transaction is rolled back', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('when it was open for too long, and the response says so', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      await request.startTransaction({ timeoutMs: 5 });
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      return 'ok';
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(response.statusCode).toBe(503);
-    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
-    expect(await leftovers(made)).toEqual([]);
-  });
-
   test.each([
     ['its scope', (request: FastifyRequest) => request.transactionScope?.dispose()],
     ['the scope of the request', (request: FastifyRequest) => request.container.dispose()],
@@ -83,32 +68,6 @@ describe('an open transaction is rolled back', () => {
     expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'AMBIT_TX_FINISHED' }]);
     expect(made.pool.stored).toEqual([]);
     expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('when the client goes away, and a query after that is refused', async () => {
-    const made = await application();
-    const arrived = signal();
-    const left = signal();
-    const refused = signal<unknown>();
-    made.app.get('/', async (request) => {
-      const scope = await request.startTransaction();
-      const connection = scope.resolve<IConnection>('IConnection');
-      await connection.query('INSERT order');
-      arrived.resolve();
-      await left.promise;
-      await connection.query('INSERT more').catch(refused.resolve);
-    });
-    const socket = await (await serve(made.app)).socket();
-
-    socket.write(get('/'));
-    await arrived.promise;
-    socket.destroy();
-    expect(await leftovers(made)).toEqual([]);
-    left.resolve();
-
-    const cause: unknown = expect.objectContaining({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
-    expect(await refused.promise).toMatchObject({ code: 'AMBIT_TX_ABORTED', cause });
-    expect(made.pool.stored).toEqual([]);
   });
 
   test('when the client goes away, and Fastify logs no error for it', async () => {
@@ -134,26 +93,6 @@ describe('an open transaction is rolled back', () => {
     await refused.promise;
 
     expect(lines.filter((line) => line.includes('Error'))).toEqual([]);
-  });
-
-  test('when the client goes away while the connection is awaited', async () => {
-    const made = await application({ pool: { max: 1 } });
-    const loan = await made.pool.getConnection();
-    const waiting = signal();
-    made.app.get('/', async (request) => {
-      const starting = request.startTransaction();
-      waiting.resolve();
-      await starting;
-    });
-    const socket = await (await serve(made.app)).socket();
-
-    socket.write(get('/'));
-    await waiting.promise;
-    socket.destroy();
-
-    await expect.poll(() => made.pool.size.waiting, { interval: 1 }).toBe(0);
-    loan.release();
-    expect(await leftovers(made)).toEqual([]);
   });
 
   test('when the signal of the caller aborts', async () => {

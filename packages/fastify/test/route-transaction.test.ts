@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Container, currentScope, Registration } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
@@ -59,19 +58,6 @@ describe('a route with config: { transaction }', () => {
     await pool.close();
   });
 
-  test('commits before its response is sent', async () => {
-    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
-      await insert(request);
-      return reply.code(201).send({});
-    });
-    let storedAtResponse: number | undefined;
-    app.addHook('onResponse', async () => void (storedAtResponse = await stored()));
-    expect((await place()).statusCode).toBe(201);
-    expect(await stored()).toBe(1);
-    await setImmediate();
-    expect(storedAtResponse).toBe(1);
-  });
-
   test.each([
     [409, 201, 0],
     [500, 200, 0],
@@ -127,17 +113,6 @@ describe('a route with config: { transaction }', () => {
     expect(await stored()).toBe(0);
   });
 
-  test('rolls back for a status that rollbackOn names, and sends the response as it is', async () => {
-    const transaction = { rollbackOn: (status: number) => status >= 400 };
-    app.post('/orders', { config: { transaction } }, async (request, reply) => {
-      await insert(request);
-      return reply.code(409).send({ conflict: true });
-    });
-    const response = await place();
-    expect([response.statusCode, response.body]).toEqual([409, '{"conflict":true}']);
-    expect(await stored()).toBe(0);
-  });
-
   test('of a router rolls back for a status that its plugin names, and the route does not', async () => {
     const refuses = (status: number): boolean => status >= 400;
     await app.register(async (router) => {
@@ -165,19 +140,6 @@ describe('a route with config: { transaction }', () => {
       return reply.code(failed ? 409 : 201).send({ failed });
     });
     expect((await place()).body).toBe('{"failed":true}');
-  });
-
-  test('responds with the error of a COMMIT that fails', async () => {
-    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
-      await insert(request);
-      await requireTransactionScope(request).resolve<IConnection>('IConnection').rollback();
-      return reply.code(201).header('location', '/orders/1').send({});
-    });
-    const response = await app.inject({ method: 'POST', url: '/orders', payload: {} });
-    expect(response.statusCode).toBe(500);
-    expect(response.headers['location']).toBeUndefined();
-    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_FINISHED' });
-    expect(await stored()).toBe(0);
   });
 
   test('responds at the time limit for a handler that does not', async () => {
@@ -230,15 +192,6 @@ describe('a route with config: { transaction }', () => {
     expect((await app.inject({ method: 'HEAD', url: '/orders' })).statusCode).toBe(200);
     expect(handled).toBe(2);
   });
-
-  test.each([[{ onError: 'log' }], ['yes'], [{ rollbackOn: 500 }]])(
-    'an invalid option is refused: %o',
-    (transaction) => {
-      expect(() => app.get('/', { config: { transaction: transaction as never } }, () => ({}))).toThrow(
-        expect.objectContaining({ code: 'AMBIT_OPTION' }) as Error,
-      );
-    },
-  );
 
   test.each<[options: object, code: string]>([
     [{ isolation: 'snapshot' }, 'AMBIT_OPTION'],

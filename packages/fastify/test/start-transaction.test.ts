@@ -1,55 +1,9 @@
 import { signal } from '@ambit/host-contract';
-import type { Container } from '@ambit/container';
-import type { IConnection } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
 import { application, failing, leftovers, serve, server, store } from './support/app.js';
 
 describe('startTransaction()', () => {
-  test('gives the scope tagged `transaction`, with the connection, and sets transactionScope', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      const before = request.transactionScope;
-      const scope = (await request.startTransaction()) as Container;
-      const facts = {
-        before: before === undefined,
-        same: scope === request.transactionScope,
-        below: scope.parent === request.container,
-        tags: scope.tags,
-        connection: typeof scope.resolve<IConnection>('IConnection').query,
-      };
-      await request.rollbackTransaction();
-      return facts;
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(response.json()).toEqual({
-      before: true,
-      same: true,
-      below: true,
-      tags: ['transaction'],
-      connection: 'function',
-    });
-    expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('twice in one request is an error, and the first is rolled back', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
-      await request.startTransaction();
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(response.statusCode).toBe(500);
-    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
-    expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
   test.each([
     ['startTransaction()', {}],
     ['the transaction of its route', { config: { transaction: true } }],
@@ -71,23 +25,6 @@ describe('startTransaction()', () => {
     await expect(response.text()).rejects.toThrow('terminated');
     expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
     expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
-  test('may be called again when the first is closed', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      for (const what of ['first', 'second']) {
-        await request.startTransaction();
-        await store(request, what);
-        await request.commitTransaction();
-      }
-      return 'ok';
-    });
-
-    await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(made.pool.stored).toEqual(['first', 'second']);
     expect(await leftovers(made)).toEqual([]);
   });
 
@@ -128,30 +65,9 @@ describe('startTransaction()', () => {
     expect(response.body).not.toMatch(/refused\.|the connection died|no connection could be made/);
     expect(await leftovers(made)).toEqual([]);
   });
-
-  test('times out with 503 when every connection is checked out', async () => {
-    const made = await application({ pool: { max: 1 } });
-    const loan = await made.pool.getConnection();
-    made.app.post('/', async (request) => {
-      await request.startTransaction({ acquireTimeoutMs: 10 });
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-    loan.release();
-
-    expect(response.statusCode).toBe(503);
-    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT' });
-    expect(await leftovers(made)).toEqual([]);
-  });
 });
 
 describe('the transaction plugin', () => {
-  test('requires the plugin `container`', async () => {
-    const app = server();
-    const registering = app.register(transactionPlugin);
-    await expect(async () => registering).rejects.toMatchObject({ code: 'FST_ERR_PLUGIN_DEPENDENCY_NOT_REGISTERED' });
-  });
-
   test('goes by the name `transaction`, and gives defaults to every transaction of its context', async () => {
     const { container, pool } = await application();
     const app = server();

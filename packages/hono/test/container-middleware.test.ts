@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { Container, currentScope, hasTag, onDispose, onStart, Registration, scope, singleton } from '@ambit/container';
+import { Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import type { IContainer } from '@ambit/container';
 import { Hono } from 'hono';
@@ -55,14 +54,6 @@ describe.each(ways)('a request $way', ({ over }) => {
     expect([app.disposed, app.open, app.middleware.openRequests]).toEqual([['resource'], 0, 0]);
   });
 
-  test('for an unknown route has its scope disposed', async () => {
-    const app = new App();
-    await using served = await over(app);
-    expect((await served.get('/nowhere')).status).toBe(404);
-    await app.middleware.drain();
-    expect(app.open).toBe(0);
-  });
-
   test('whose handler throws has the response of onError, which finds the scope open', async () => {
     const app = new App();
     app.hono.get('/broken', () => {
@@ -76,52 +67,6 @@ describe.each(ways)('a request $way', ({ over }) => {
     expect(await (await served.get('/broken')).json()).toEqual({ message: 'the reason' });
     await app.middleware.drain();
     expect(app.disposed).toEqual(['resource']);
-  });
-
-  test('that streams keeps its scope open until the last byte', async () => {
-    const app = new App();
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const source = writable.getWriter();
-    app.hono.get('/stream', (c) => {
-      c.get('container').resolve('IResource');
-      return c.body(readable);
-    });
-    await using served = await over(app);
-    void source.write(Buffer.from('first '));
-    const reader = (await served.get('/stream')).body!.getReader();
-    expect(Buffer.from((await reader.read()).value ?? '').toString()).toBe('first ');
-    expect([app.open, app.disposed]).toEqual([1, []]);
-    void source.write(Buffer.from('last'));
-    void source.close();
-    expect(Buffer.from((await reader.read()).value ?? '').toString()).toBe('last');
-    expect((await reader.read()).done).toBe(true);
-    await app.middleware.drain();
-    expect(app.disposed).toEqual(['resource']);
-  });
-
-  test('has the options of every host: tags, register, start and current', async () => {
-    const started: string[] = [];
-    const app = new App({
-      tags: ['request', 'http'],
-      register: (own, c) => own.register('IPath', () => c.req.path),
-      start: true,
-      current: true,
-    });
-    app.container.addRegistration(
-      Registration.fromFactory(() => ({}))
-        .pipe(
-          singleton(),
-          scope(hasTag('request')),
-          onStart(() => started.push('session')),
-        )
-        .to('ISession'),
-    );
-    app.hono.get('/path', (c) => {
-      const { tags } = c.get('container') as Container;
-      return c.json([tags, c.get('container').resolve('IPath'), currentScope() === c.get('container'), started]);
-    });
-    await using served = await over(app);
-    expect(await (await served.get('/path')).json()).toEqual([['request', 'http'], '/path', true, ['session']]);
   });
 
   test('is refused with 503 beyond maxRequests, unless it is essential', async () => {
@@ -161,27 +106,6 @@ describe('the container may be a function of the context', () => {
     for (const tenant of ['a', 'b'])
       expect(await (await app.request('/', { headers: { tenant } })).text()).toBe(tenant);
   });
-});
-
-test('a client that leaves its socket aborts IRequestSignal, and its scope is disposed while the handler still runs', async () => {
-  const app = new App();
-  const disconnected = new Promise<AbortSignal>((resolve) => {
-    app.hono.get('/endless', async (c) => {
-      const signal = c.get('container').resolve<AbortSignal>('IRequestSignal');
-      await once(signal, 'abort');
-      resolve(signal);
-      return new Promise<Response>(() => undefined);
-    });
-  });
-  await using served = await serving(app.hono);
-  const client = new AbortController();
-  const request = served.get('/endless', { signal: client.signal });
-  await expect.poll(() => app.open).toBe(1);
-  client.abort();
-  await expect(request).rejects.toThrow();
-  expect((await disconnected).reason).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
-  await app.middleware.drain();
-  expect(app.open).toBe(0);
 });
 
 test('on Workers, the execution context waits for the disposal', async () => {

@@ -76,13 +76,6 @@ test('a handler that returns nothing is rolled back', async () => {
 });
 
 describe('a response in a transaction', () => {
-  test('is sent when COMMIT has succeeded and the connection is back in the pool', async () => {
-    const { order, pool, settle } = appWith(created);
-    const response = await order();
-    expect([response.status, await response.json(), pool.stored]).toEqual([201, { created: true }, [INSERT]]);
-    await settle();
-  });
-
   test('of an error status is committed, unless rollbackOn() names it', async () => {
     const taken = (c: Context): Response => c.json({ error: 'taken' }, 409);
     const without = appWith(taken);
@@ -104,15 +97,6 @@ describe('a response in a transaction', () => {
 });
 
 describe('a transaction is rolled back', () => {
-  test('when its handler throws, and the response is that of onError, which is called once', async () => {
-    const { errors, order, pool, settle } = appWith(() => {
-      throw new Error('the reason');
-    });
-    expect((await order()).status).toBe(500);
-    expect([errors, pool.stored]).toMatchObject([[{ message: 'the reason' }], []]);
-    await settle();
-  });
-
   test('when its handler throws something that is no error', async () => {
     const { order, pool, settle } = appWith(() => {
       throw 'a string';
@@ -143,26 +127,6 @@ describe('a transaction is rolled back', () => {
     expect(errors).toMatchObject([{ name: 'TransactionError' }]);
     expect([pool.stored, isCancelled]).toEqual([[], true]);
     await settle();
-  });
-
-  test('at its time limit, though the handler never responds', async () => {
-    const { errors, order, pool, settle } = appWith(() => new Promise<Response>(() => undefined), {
-      options: { timeoutMs: 20 },
-    });
-    expect((await order()).status).toBe(500);
-    expect([errors, pool.stored]).toMatchObject([[{ code: 'AMBIT_TX_TIMEOUT', status: 503 }], []]);
-    await settle();
-  });
-
-  test('when the client leaves', async () => {
-    const client = new AbortController();
-    const { order, pool, settle } = appWith(() => {
-      client.abort();
-      return new Promise<Response>(() => undefined);
-    });
-    await order({ signal: client.signal });
-    await settle();
-    expect(pool.stored).toEqual([]);
   });
 });
 
