@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Hello, Now, RequestSummary, ServiceStats, Tick, Trouble } from '../src/wire.js';
+import type { Hello, Now, RequestSummary, Tick, Trouble } from '../src/wire.js';
 
 /** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?at=1x3f9z`. */
 export interface Address {
@@ -45,7 +45,6 @@ export function go(to: Address, how: 'push' | 'replace' = 'push'): void {
 export const hello = signal<Hello | undefined>(undefined);
 export const now = signal<Now | undefined>(undefined);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
-export const services = signal<ReadonlyMap<string, ServiceStats>>(new Map());
 /** The troubles of this recording, by cause. */
 export const troubles = signal<readonly Trouble[]>([]);
 /** Those of the recording before the last restart: a restart does not take away what one reads. */
@@ -69,7 +68,6 @@ export function begin(state: Hello): void {
   if (state.boot !== hello.value?.boot && troubles.value.length > 0) earlier.value = troubles.value;
   hello.value = state;
   requests.value = new Map();
-  services.value = new Map();
   troubles.value = [];
   take(state);
 }
@@ -79,10 +77,6 @@ export function take(tick: Tick): void {
   now.value = tick.now;
   if (tick.troubles) troubles.value = tick.troubles;
   if (tick.requests.length > 0) requests.value = kept([...requests.value.values(), ...tick.requests]);
-  if (tick.services.length > 0) {
-    const changed = tick.services.map((one) => [`${one.box}\n${one.key}`, one] as const);
-    services.value = new Map([...services.value, ...changed]);
-  }
 }
 
 /** As many as the server keeps: the newest with trouble, and the newest without. */

@@ -1,17 +1,22 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { GraphProblem, GraphView, ServiceNode } from '../src/wire.js';
-import { address, hello, now, read, services } from './data.js';
+import type { GraphProblem, GraphView, ServiceNode, ServiceStats } from '../src/wire.js';
+import { address, hello, now, read } from './data.js';
 import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
+import { usePolled } from './parts.js';
 import { count, duration, lastOf, lifetimeOf, times } from './words.js';
 
 const graph = signal<GraphView | undefined>(undefined);
+const services = signal<readonly ServiceStats[]>([]);
+const statsOf = ({ box, key }: ServiceNode): ServiceStats | undefined =>
+  services.value.find((one) => one.box === box && one.key === key);
+const fetchServices = async (): Promise<void> => void (services.value = await read('services'));
 const chosen = signal<Chosen>({});
 
 const existing = computed((): Existing => {
   const { kinds = [] } = now.value ?? {};
-  const isAlive = ({ box, key }: ServiceNode): boolean => (services.value.get(`${box}\n${key}`)?.alive ?? 0) > 0;
+  const isAlive = (node: ServiceNode): boolean => (statsOf(node)?.alive ?? 0) > 0;
   return {
     open: new Map(kinds.map(({ box, open }) => [box, open])),
     leaks: new Map(kinds.map(({ box, leaks }) => [box, leaks])),
@@ -23,6 +28,7 @@ const existing = computed((): Existing => {
 export function Graph(): JSX.Element | null {
   const { at } = address.value;
   const view = graph.value;
+  usePolled(fetchServices);
   useEffect(() => {
     if (hello.value) void read<GraphView>('graph').then((loaded) => (graph.value = loaded));
   }, [hello.value?.boot]);
@@ -118,7 +124,7 @@ function Problems({ view: { problems, notes = [] }, choose }: ChooseProps): JSX.
 /** One service: its lifetime, its numbers, its dependencies and dependents, and what `explain()` says. */
 function Details({ view, node, choose }: ChooseProps & { readonly node: ServiceNode }): JSX.Element {
   const { id, key, box, kind, singleton, feature } = node;
-  const { created, alive, averageMs, longestMs } = services.value.get(`${box}\n${key}`) ?? {};
+  const { created, alive, averageMs, longestMs } = statsOf(node) ?? {};
   const linksTo = (ids: readonly string[]): JSX.Element => (
     <ul class="links">
       {ids.length === 0 && <li>nothing</li>}

@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
-import { earlier, formatAddress, hello, newest, now, troubles } from './data.js';
+import { earlier, formatAddress, hello, now, troubles } from './data.js';
 import { Cause, Place, stillUnder, useStill } from './parts.js';
-import { Row } from './requests.js';
 import {
   clock,
   count,
@@ -16,7 +15,6 @@ import {
   troublesLine,
 } from './words.js';
 
-const MOST_LISTED = 12;
 const MOST_OLD = 5;
 
 /** What is wrong, and what goes on. */
@@ -24,21 +22,7 @@ export function Now(): JSX.Element {
   const state = now.value;
   return (
     <div class="now-columns">
-      <div>
-        <Troubles />
-        <section aria-label="Newest requests">
-          <h2>Newest requests</h2>
-          {newest.value.length === 0 ? (
-            <p class="hint">No request yet. They appear here as they come.</p>
-          ) : (
-            <div class="card list">
-              {newest.value.slice(0, MOST_LISTED).map((request) => (
-                <Row key={request.id} request={request} />
-              ))}
-            </div>
-          )}
-        </section>
-      </div>
+      <Troubles />
       <section class="beside" aria-label="At this moment">
         {state && (
           <section class="card">

@@ -11,7 +11,6 @@ import {
   lifetimeOf,
   type Mark,
   marksOf,
-  outcomeLine,
   routeText,
   stateMark,
   stepName,
@@ -23,7 +22,6 @@ export function RequestView({ request, at }: { request: RequestDetails; at?: Tro
   const { method, route, milliseconds, arrived, requestId, steps } = request;
   const problems = problemsOf(request, slowMs.value);
   const cause = at ?? problems[0];
-  const outcome = outcomeLine(request);
   const outside = steps.filter((step) => step.outside).length;
   const marks: Mark[] = [
     stateMark(request),
@@ -50,7 +48,6 @@ export function RequestView({ request, at }: { request: RequestDetails; at?: Tro
       {problems.map((sign) => (
         <Cause key={idOf(sign)} {...sign} fix={fixOf(sign)} />
       ))}
-      {outcome !== undefined && <p class="outcome">{outcome}</p>}
       <TimeBar request={request} />
       <Waterfall request={request} at={cause && stepOf(cause, request)} />
     </div>

@@ -67,22 +67,6 @@ export function listLine(shown: number, listed: number, { arrived, samplesPerSec
   return `${numbers}; without trouble ${count(samplesPerSecond)} a second are listed, and the newest ${count(keep)} kept`;
 }
 
-/** The transactions of a request, where there is more to say than its mark does. */
-export function outcomeLine({
-  outcome,
-  failedAttempts,
-}: Pick<RequestSummary, 'failedAttempts' | 'outcome'>): string | undefined {
-  const ends: Partial<Record<string, string>> = {
-    ...(failedAttempts > 0 && { committed: 'Its last transaction is committed' }),
-    'rolled back': 'Its last transaction was rolled back: nothing of that one is stored',
-    refused: 'Its last transaction got no connection, and did not begin',
-    unknown: 'Nobody knows whether its transaction is stored: the connection was lost during COMMIT',
-  };
-  const end = ends[outcome ?? ''];
-  const before = `; ${times(failedAttempts, 'transaction')} before it ${failedAttempts === 1 ? 'was' : 'were'} not committed`;
-  return end && `${end}${failedAttempts > 0 && outcome !== 'unknown' ? before : ''}.`;
-}
-
 /** A word about a request or one of its parts. */
 export interface Mark {
   readonly text: string;
@@ -110,7 +94,6 @@ export function marksOf(request: RequestSummary, slow: number): Mark[] {
   // To roll back and respond with a status of 4xx is what the application has decided.
   const isRefusal = outcome === 'rolled back' && status >= 400 && status < 500;
   const moodOfOutcome = outcome === 'committed' ? 'good' : isRefusal ? '' : 'bad';
-  const title = outcomeLine(request);
   const marks: (Mark | false)[] = [
     leaks > 0 && { text: 'leak', mood: 'bad', title: 'A scope is still open' },
     failures > 0 && { text: repeated('failure', failures), mood: 'bad', title: 'A service could not be created' },
@@ -119,7 +102,7 @@ export function marksOf(request: RequestSummary, slow: number): Mark[] {
       mood: 'bad',
       title: 'The transaction check has found something',
     },
-    word !== undefined && { text: word, mood: moodOfOutcome, ...(title !== undefined && { title }) },
+    word !== undefined && { text: word, mood: moodOfOutcome },
     failedAttempts > 0 && outcome !== 'unknown' && { text: repeated('retried', failedAttempts), mood: 'warn' },
     milliseconds >= slow && { text: 'slow', mood: 'warn', title: `It took longer than ${duration(slow)}` },
     alike >= MOST_ALIKE && { text: `N+1 ×${alike}`, mood: 'warn', title: `One statement was sent ${alike} times` },

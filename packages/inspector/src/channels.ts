@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Agent } from 'node:http';
 import { type Container, ContainerError, type Key } from '@ambit/container';
 import type { PoolSize } from '@ambit/transaction';
 import { withoutLiterals } from '@ambit/transaction/host';
@@ -242,7 +241,10 @@ function hostOf(request: CallMessage['request']): string {
   return isMade ? header : name;
 }
 
-/** Records what the handlers of requests ask other servers, by `fetch` or `node:http`. The returned function stops that. */
+/**
+ * Records what the handlers of requests ask other servers, by `fetch` or `node:http`. The returned function stops that. Node before 22.12
+ * publishes a request of `node:http` when the stack has lost the line that made it.
+ */
 export function outgoingCalls(store: Store): () => void {
   const calls = new WeakMap<object, Call>();
   const begin = ({ request }: CallMessage): void => {
@@ -260,7 +262,7 @@ export function outgoingCalls(store: Store): () => void {
     of.ends(call);
     store.record('call', { took: store.now() - started, host, place }, { of, error });
   };
-  const stopListening = subscribeAll<CallMessage>({
+  return subscribeAll<CallMessage>({
     'undici:request:create': begin,
     'undici:request:trailers': end,
     'undici:request:error': end,
@@ -269,35 +271,6 @@ export function outgoingCalls(store: Store): () => void {
     'http.client.response.finish': end,
     'http.client.request.error': end,
   });
-  const stopFollowing = PUBLISHES_CREATED ? undefined : followAgents((request) => begin({ request }));
-  return () => {
-    stopListening();
-    stopFollowing?.();
-  };
-}
-
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const PUBLISHES_CREATED = major > 22 || (major === 22 && minor >= 12);
-
-/** Older versions of Node publish a request once it is written, when the stack has lost who made it: until then only the agent knows of it. */
-function followAgents(begin: (request: object) => void): () => void {
-  const prototype = Agent.prototype as unknown as { addRequest: (request: object, ...rest: unknown[]) => unknown };
-  const { addRequest } = prototype;
-  let isStopped = false;
-  const following = function following(this: Agent, request: object, ...rest: unknown[]): unknown {
-    try {
-      if (!isStopped) begin(request);
-    } catch {
-      // The application goes on, and loses a record.
-    }
-    return addRequest.call(this, request, ...rest);
-  };
-  prototype.addRequest = following;
-  return () => {
-    isStopped = true;
-    // Another one may have replaced it meanwhile.
-    if (prototype.addRequest === following) prototype.addRequest = addRequest;
-  };
 }
 
 interface OutboxMessage {

@@ -168,6 +168,7 @@ export class Inspector {
       state: () => this.#state(),
       routes: () => this.#store?.routes(),
       statements: () => this.#store?.statements.all(),
+      services: () => this.#store?.services.all(),
       details: (id) => this.#store?.details(id),
       drawing: {
         view: () => this.#drawing.view(),

@@ -271,7 +271,7 @@ export class Store {
   /** The complete state. */
   all(pool?: Now['pool']): Tick {
     const now = this.#state(pool);
-    return { now, requests: this.#requests.all(), services: this.services.all(), troubles: this.troubles() };
+    return { now, requests: this.#requests.all(), troubles: this.troubles() };
   }
 
   /** The changes since the last call. */
@@ -280,7 +280,7 @@ export class Store {
     const { occurrences } = this.#troubles;
     const troubles = occurrences === this.#sentTroubles ? {} : { troubles: this.troubles() };
     this.#sentTroubles = occurrences;
-    return { now, requests: this.#requests.takeChanged(), services: this.services.takeChanged(), ...troubles };
+    return { now, requests: this.#requests.takeChanged(), ...troubles };
   }
 
   troubles(): Trouble[] {

@@ -139,7 +139,7 @@ export interface ServiceCount {
   longestMs: number;
 }
 
-/** The services that were created since the recording started, and which of them have changed. */
+/** The services that were created since the recording started. */
 export class ServiceTable {
   readonly #rows = new Rows<ServiceCount>(MOST_SERVICES, () => ({
     created: 0,
@@ -147,7 +147,6 @@ export class ServiceTable {
     totalMs: 0,
     longestMs: 0,
   }));
-  #changed = new Set<ServiceCount>();
 
   /** @param isKept - by its scope: of a transient one nobody knows for how long it is alive */
   created(box: string, key: string, milliseconds: number, isKept: boolean): ServiceCount | undefined {
@@ -157,30 +156,19 @@ export class ServiceTable {
     count.totalMs += milliseconds;
     count.longestMs = Math.max(count.longestMs, milliseconds);
     if (isKept) count.alive = (count.alive ?? 0) + 1;
-    this.#changed.add(count);
     return count;
   }
 
   removed(count: ServiceCount): void {
     if (count.alive !== undefined) count.alive--;
-    this.#changed.add(count);
   }
 
   all(): ServiceStats[] {
-    return Array.from(this.#rows, ([name, count]) => statsOf(name, count));
+    return Array.from(this.#rows, ([name, { created, alive, totalMs, longestMs }]) => {
+      const [box = '', key = ''] = name.split('\n');
+      return { box, key, created, ...(alive !== undefined && { alive }), averageMs: totalMs / created, longestMs };
+    });
   }
-
-  takeChanged(): ServiceStats[] {
-    const changed = this.#changed;
-    this.#changed = new Set();
-    if (changed.size === 0) return [];
-    return Array.from(this.#rows).flatMap(([name, count]) => (changed.has(count) ? [statsOf(name, count)] : []));
-  }
-}
-
-function statsOf(name: string, { created, alive, totalMs, longestMs }: ServiceCount): ServiceStats {
-  const [box = '', key = ''] = name.split('\n');
-  return { box, key, created, ...(alive !== undefined && { alive }), averageMs: totalMs / created, longestMs };
 }
 
 /** How often something happens in a second. */

@@ -1,5 +1,5 @@
 import type { Drawing } from './graph-view.js';
-import type { GraphView, Hello, RequestDetails, RouteStats, StatementStats } from './wire.js';
+import type { GraphView, Hello, RequestDetails, RouteStats, ServiceStats, StatementStats } from './wire.js';
 
 /** What the inspector knows. */
 export interface Facts {
@@ -7,6 +7,7 @@ export interface Facts {
   readonly state: () => Hello | undefined;
   readonly routes: () => RouteStats[] | undefined;
   readonly statements: () => StatementStats[] | undefined;
+  readonly services: () => ServiceStats[] | undefined;
   readonly details: (id: number) => RequestDetails | undefined;
   readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
 }
@@ -70,6 +71,12 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       'The routes since the recording started: how many requests, failures, aborts, rollbacks, and percentiles of durations.',
     properties: {},
     read: ({ routes }) => routes(),
+  },
+  services: {
+    description:
+      'The services since the recording started, by kind of scope: how many were created, are alive, and how long it took.',
+    properties: {},
+    read: ({ services }) => services(),
   },
   now: {
     description:

@@ -266,7 +266,6 @@ export interface RequestDetails extends RequestSummary {
 export interface Tick {
   readonly now: Now;
   readonly requests: readonly RequestSummary[];
-  readonly services: readonly ServiceStats[];
   /** All of them, where they have changed since the last message; the newest first. */
   readonly troubles?: readonly Trouble[];
 }

@@ -5,7 +5,7 @@ import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Container, type IContainer, Registration, scope, singleton } from '@ambit/container';
 import { recordLine } from '../src/index.js';
-import type { GraphView, RequestSummary, RouteStats, StatementStats } from '../src/wire.js';
+import type { GraphView, RequestSummary, RouteStats, ServiceStats, StatementStats } from '../src/wire.js';
 import { createApp, SCOPES } from './support/app.js';
 import { hosts, type Routes, type RunningApp } from './support/hosts.js';
 import { Page } from './support/page.js';
@@ -194,7 +194,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     await fetch(`${app.url}/users/1`);
     const { hello } = await open();
     expect(hello.requests).toMatchObject([{ route: '/users/:id', status: 200 }]);
-    expect(hello.services.map(({ key }) => key)).toEqual(['IDatabasePool', 'IUsers']);
+    expect((await read<ServiceStats[]>('services')).map(({ key }) => key)).toEqual(['IDatabasePool', 'IUsers']);
     const since = performance.now();
     await app.close();
     expect(performance.now() - since).toBeLessThan(2000);

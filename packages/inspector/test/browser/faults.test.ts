@@ -1,15 +1,14 @@
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
-  DATABASES,
   type Fault,
   FAULTS,
   type FaultyApp,
   FaultyApps,
-  HOSTS,
   kindOf,
   lineOf,
   make,
+  PLACES,
   troublesOf,
 } from '../faults/faults.js';
 import { chromiumUnwanted, launchChromium } from '@ambit/host-contract/chromium';
@@ -70,26 +69,24 @@ describe('the cause of a fault and its line, by the tools, and on the page in Ch
     return reader.clicks;
   };
 
-  describe.each(HOSTS)('on %s', (host) => {
-    describe.each(DATABASES)('with %s', (database) => {
-      const apps = new FaultyApps(host, database);
-      afterAll(() => apps.close());
+  describe.each(PLACES)('on %s with %s', (host, database) => {
+    const apps = new FaultyApps(host, database);
+    afterAll(() => apps.close());
 
-      it('are not named without trouble, nor of a request that the application refused', async () => {
-        const app = await apps.with();
-        for (const [path, status] of Object.entries({ fine: 200, refused: 409, waits: 200 }))
-          expect(await app.ask(path)).toBe(status);
-        expect(await troublesOf(app)).toEqual([]);
-      });
-
-      it.each(FAULTS.filter(({ not }) => !not?.[database]))(
-        `are named, and read within ${MOST_CLICKS} clicks: $name`,
-        async (fault) => {
-          const app = await apps.with(fault.options);
-          await make(app, fault);
-          expect(await read(app, fault)).toBeLessThanOrEqual(MOST_CLICKS);
-        },
-      );
+    it('are not named without trouble, nor of a request that the application refused', async () => {
+      const app = await apps.with();
+      for (const [path, status] of Object.entries({ fine: 200, refused: 409, waits: 200 }))
+        expect(await app.ask(path)).toBe(status);
+      expect(await troublesOf(app)).toEqual([]);
     });
+
+    it.each(FAULTS.filter(({ not }) => !not?.[database]))(
+      `are named, and read within ${MOST_CLICKS} clicks: $name`,
+      async (fault) => {
+        const app = await apps.with(fault.options);
+        await make(app, fault);
+        expect(await read(app, fault)).toBeLessThanOrEqual(MOST_CLICKS);
+      },
+    );
   });
 });

@@ -140,7 +140,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
 
   it('has one stream while it is visible, and none while it is hidden', async () => {
     await t.start();
-    await t.open('');
+    await t.open('#/requests');
     expect(t.app.streams()).toBe(1);
     await t.hide(t.page, true);
     await expect.poll(() => t.app.streams()).toBe(0);

@@ -1,7 +1,6 @@
 // @ts-check
 // What goes wrong in these handlers is meant. A comment behind a line names the fault whose cause it is.
-import { pbkdf2Sync } from 'node:crypto';
-import { createServer, get } from 'node:http';
+import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runInTransaction } from '@ambit/transaction';
 
@@ -15,18 +14,6 @@ import { runInTransaction } from '@ambit/transaction';
 const poolOf = (scope) => scope.resolve('IDatabasePool');
 /** @param {Container} scope @returns {IConnection} */
 const connectionOf = (scope) => scope.resolve('IConnection');
-
-class Levels {
-  /** @param {IDatabasePool} pool */
-  constructor(pool) {
-    this.pool = pool;
-  }
-
-  /** Its frame is on the stack of the call only, since it does not await. @param {unknown} id */
-  of(id) {
-    return this.pool.query('SELECT level AS stored FROM products WHERE id = $1', [id]); // fault: repository
-  }
-}
 
 class PriceList {
   constructor() {
@@ -80,13 +67,6 @@ export const handlers = {
   'n-plus-one': async (scope) => {
     const products = await poolOf(scope).query('SELECT id FROM products ORDER BY id');
     for (const { id } of products) await poolOf(scope).query('SELECT level FROM products WHERE id = $1', [id]); // fault: N+1
-    return 200;
-  },
-
-  repository: async (scope) => {
-    const levels = new Levels(poolOf(scope));
-    const products = await poolOf(scope).query('SELECT id FROM products WHERE id < 9');
-    await Promise.all(products.map(({ id }) => levels.of(id)));
     return 200;
   },
 
@@ -163,11 +143,6 @@ export const handlers = {
     return 200;
   },
 
-  'wrong-column': async (scope) => {
-    await poolOf(scope).query('SELECT colour FROM products'); // fault: wrong column
-    return 200;
-  },
-
   'after-commit': async (scope) => {
     /** @type {IConnection | undefined} */
     let kept;
@@ -197,18 +172,6 @@ export const handlers = {
     return 200;
   },
 
-  'call-by-node-http': async (_scope, { slow }) => {
-    await readFrom(`${slow}/?ms=1`);
-    // On the connection that the first one has opened.
-    await readFrom(`${slow}/?ms=1300`);
-    return 200;
-  },
-
-  'blocked-by-native-code': () => {
-    deriveKey();
-    return 200;
-  },
-
   'blocked-loop': () => {
     let sum = 0;
     for (let i = 0; i < 600_000_000; i++) sum += Math.sqrt(i); // fault: blocked loop
@@ -227,28 +190,7 @@ export const handlers = {
     });
     return 200;
   },
-
-  /** One in fifty fails. */
-  'sometimes-fails': (() => {
-    let number = 0;
-    return () => {
-      number += 1;
-      if (number % 50 === 0) throw new TypeError('the name of a customer'); // fault: 2 % of errors
-      return 200;
-    };
-  })(),
 };
-
-// V8 knows the line of the function, not that of the call in it.
-function deriveKey(key = 'a' /* fault: blocked by native code */) {
-  pbkdf2Sync(key, 'b', 1_200_000, 64, 'sha512');
-}
-
-/** @param {string} url @returns {Promise<void>} */
-const readFrom = (url) =>
-  new Promise((resolve, reject) => {
-    get(url, (response) => response.resume().on('end', resolve)).on('error', reject); // fault: call by node:http
-  });
 
 /** @param {Container} scope @param {number} first @param {number} second @param {() => Promise<void>} both */
 async function changeBoth(scope, first, second, both) {

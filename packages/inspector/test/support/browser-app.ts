@@ -13,7 +13,7 @@ const STATEMENT_MS = 0.5;
 const TIMEOUT_MS = 120_000;
 
 /** What each view shows of requests. */
-const CONTENT = { Now: '#now .request', Requests: '#requests .request', Graph: '.service', Totals: 'tbody tr' };
+const CONTENT = { Now: '#now .trouble', Requests: '#requests .request', Graph: '.service', Totals: 'tbody tr' };
 
 /** Publishes what a pool publishes for a statement outside of a transaction. */
 function sendOutside(sql: string): void {

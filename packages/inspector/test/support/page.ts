@@ -1,10 +1,9 @@
-import type { Hello, RequestDetails, RequestSummary, ServiceStats, Tick } from '../../src/wire.js';
+import type { Hello, RequestDetails, RequestSummary, Tick } from '../../src/wire.js';
 
 /** A page as the server sees it: it listens, and asks. */
 export class Page {
   readonly url: string;
   readonly requests = new Map<number, RequestSummary>();
-  readonly services = new Map<string, ServiceStats>();
   /** Each message as it was sent. */
   readonly wire: string[] = [];
   latest!: Tick;
@@ -68,7 +67,6 @@ export class Page {
     if (message.includes('event: hello')) this.hello = tick;
     this.latest = tick;
     for (const request of tick.requests) this.requests.set(request.id, request);
-    for (const service of tick.services) this.services.set(`${service.box}\n${service.key}`, service);
     this.#heard();
   }
 }

@@ -35,7 +35,6 @@ export function tick(requests: readonly RequestSummary[] = []): Tick {
       transactions: { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 },
     },
     requests,
-    services: [],
   };
 }
 
