@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { isOurs, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
+import { codeOf, isOurs, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
 /** The meaning of a code for the response, for a retry, and for the reader of its message. */
 interface CodeRow {
@@ -11,23 +11,35 @@ interface CodeRow {
   readonly retry?: true;
   /** A retry could do the same work twice, or cannot succeed, whatever the cause says. */
   readonly final?: true;
+  /**
+   * Where the fault is: `server`, which takes nothing on this connection while another one may; `address`, where no server was
+   * found; `time`, which was too short; `caller`, who would be refused by every server.
+   */
+  readonly fault?: Fault;
+  /** The connection is not used again. */
+  readonly last?: true;
 }
 
+type Fault = 'server' | 'address' | 'time' | 'caller';
+
 const CODES = {
-  AMBIT_OPTION: { advice: 'Correct the option.', status: 500 },
+  AMBIT_OPTION: { advice: 'Correct the option.', status: 500, fault: 'caller' },
   AMBIT_TX_ABORTED: {
     advice: 'Nothing was stored. The caller that asked for the work has disconnected or cancelled it.',
     status: 503,
     final: true,
+    fault: 'caller',
   },
   AMBIT_TX_ACQUIRE_FAILED: {
     advice: 'Check that the database runs and that the address and the credentials are right.',
     status: 503,
+    fault: 'address',
   },
   AMBIT_TX_ACQUIRE_TIMEOUT: {
     advice:
       'If every connection is checked out, look for slow transactions and for code inside a transaction that uses the pool instead of its IConnection, or raise the pool size; otherwise check that the database responds.',
     status: 503,
+    fault: 'time',
   },
   AMBIT_TX_ALREADY_OPEN: {
     advice:
@@ -49,6 +61,7 @@ const CODES = {
     advice:
       'The database rolls an open transaction back; a COMMIT that was sent, or a statement outside of a transaction, may have been carried out or not.',
     status: 503,
+    fault: 'server',
   },
   AMBIT_TX_CONTROL_STATEMENT: {
     advice: 'Use commit() and rollback() instead of BEGIN, COMMIT and ROLLBACK statements; savepoints are allowed.',
@@ -86,12 +99,13 @@ const CODES = {
     advice: 'It may be stored or not: find out with an idempotency key or a marker row before you run it again.',
     status: 503,
     final: true,
+    last: true,
   },
   AMBIT_TX_PARAMETER: {
     advice: 'A database takes text without NUL, numbers, bigints, booleans, dates, bytes and null.',
     status: 500,
   },
-  AMBIT_TX_POOL_CLOSED: { advice: 'The application is shutting down.', status: 503 },
+  AMBIT_TX_POOL_CLOSED: { advice: 'The application is shutting down.', status: 503, fault: 'caller' },
   AMBIT_TX_POOL_FULL: {
     advice:
       'Retry in a moment; if it persists, send fewer requests, add connections (max) or tenants (capacity), or raise maxWaiting.',
@@ -101,6 +115,8 @@ const CODES = {
     advice:
       'Retry in a moment: during a failover the address may lead to a standby. If it persists, check the address and default_transaction_read_only; a pool that only reads sets targetSessionAttrs.',
     status: 503,
+    fault: 'server',
+    last: true,
   },
   AMBIT_TX_RELAY: {
     advice:
@@ -127,7 +143,12 @@ const CODES = {
     retry: true,
   },
   AMBIT_TX_STATEMENT_FAILED: { advice: 'On the server, cause has the text of the database.', status: 500 },
-  AMBIT_TX_TIMEOUT: { advice: 'Do less inside the transaction, or raise timeoutMs.', status: 503, final: true },
+  AMBIT_TX_TIMEOUT: {
+    advice: 'Do less inside the transaction, or raise timeoutMs.',
+    status: 503,
+    final: true,
+    fault: 'time',
+  },
   AMBIT_TX_UNSUPPORTED: {
     advice:
       'Use a pool that can do it, or add the method to your own; docs/guides/databases.md says what each pool can do.',
@@ -149,6 +170,14 @@ export type TransactionErrorCode = keyof typeof CODES;
 
 /** Every code that a `TransactionError` can have, such as for a test that each has a response. */
 export const TRANSACTION_ERROR_CODES = Object.keys(CODES) as readonly TransactionErrorCode[];
+
+/** What the table says of an error of this package, or of another copy of it; nothing of any other error. */
+export function meaningOf(error: unknown): Partial<CodeRow> {
+  const code = codeOf(error);
+  return Object.hasOwn(CODES, code) ? CODES[code as TransactionErrorCode] : NO_MEANING;
+}
+
+const NO_MEANING: Partial<CodeRow> = {};
 
 /**
  * The one error class of this package. Hosts send its message to clients unless the application has an error handler, so

@@ -1,5 +1,5 @@
 import { isDate } from 'node:util/types';
-import type { Clock } from '../core/clock.js';
+import { type Clock, startTimer } from '../core/clock.js';
 import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
 import { wantsArrays } from '../core/options.js';
@@ -22,9 +22,6 @@ type Fields = readonly { name: string }[];
 /** A procedure may give several lists of rows, and then a header. */
 type FieldsOfProcedure = readonly [Fields, ...unknown[]];
 type Response = readonly [rows: unknown[] | Header, fields?: Fields | FieldsOfProcedure];
-
-/** Timers of Node fire at once beyond it. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** As the pool of PostgreSQL waits. */
 const CANCEL_GRACE_MS = 1000;
@@ -218,9 +215,9 @@ export class Mysql2Wire implements Wire {
         this.cancel();
         abandon(`The server did not respond to a statement within ${queryTimeoutMs} ms`);
       };
-      const stopTimer = queryTimeoutMs > LONGEST_MS ? undefined : clock.setTimer(timeOut, queryTimeoutMs);
+      const stopTimer = startTimer(clock, timeOut, queryTimeoutMs);
       const settled = (): void => {
-        stopTimer?.();
+        stopTimer();
         if (this.#abandon === abandon) this.#abandon = undefined;
       };
       void asked.finally(settled).then(resolve, reject);

@@ -4,6 +4,7 @@ import {
   isTransactionError,
   lostBefore,
   lostBeforeCommit,
+  meaningOf,
   nothingToCommit,
   notInTransaction,
   poolClosed,
@@ -11,7 +12,6 @@ import {
   rolledBack,
   savepointAlone,
   TransactionError,
-  type TransactionErrorCode,
   withCallersStack,
 } from '../core/errors.js';
 import { cannotExecute } from '../core/contract.js';
@@ -90,9 +90,6 @@ export class TextCheck {
     return values ?? params;
   }
 }
-
-/** After these the connection is not used again: its server takes no writes, or a COMMIT may still be in progress. */
-const LAST: ReadonlySet<TransactionErrorCode> = new Set(['AMBIT_TX_READ_ONLY', 'AMBIT_TX_OUTCOME_UNKNOWN'] as const);
 
 const NO_PARAMS: readonly unknown[] = [];
 
@@ -257,7 +254,7 @@ export class PoolSession implements Session {
     if (failure.code === 'AMBIT_TX_CONNECTION_LOST') this.#lost ??= failure;
     // Without an SQLSTATE it is the driver's: nobody knows what it has sent.
     const isOfTheDriver = !isOurs && failure.sqlState === undefined;
-    if (where.isLost || this.#lost || isOfTheDriver || LAST.has(failure.code)) this.#possiblyBroken = true;
+    if (where.isLost || this.#lost || isOfTheDriver || meaningOf(failure).last) this.#possiblyBroken = true;
     return failure;
   }
 }

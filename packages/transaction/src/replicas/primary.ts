@@ -10,21 +10,10 @@ import {
   type IPooledConnection,
   type Row,
 } from '../core/contract.js';
-import { TransactionError, withCallersStack } from '../core/errors.js';
-import { codeOf, isPermanent, saysNothingStored, sqlStateOf } from '../core/sql-state.js';
+import { meaningOf, TransactionError, withCallersStack } from '../core/errors.js';
+import { isPermanent, saysNothingStored, sqlStateOf } from '../core/sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { type Position, positionIn, probe, UNKNOWN, WRITTEN } from './replica.js';
-
-/** No server that takes writes could be reached. */
-const AWAY: ReadonlySet<string> = new Set([
-  'AMBIT_TX_ACQUIRE_FAILED',
-  'AMBIT_TX_ACQUIRE_TIMEOUT',
-  'AMBIT_TX_CONNECTION_LOST',
-  'AMBIT_TX_READ_ONLY',
-  'AMBIT_TX_TIMEOUT',
-]);
-
-const SLOW: ReadonlySet<string> = new Set(['AMBIT_TX_ACQUIRE_TIMEOUT', 'AMBIT_TX_TIMEOUT']);
 
 /** The server that takes writes, and whether it can be reached, as far as those know who tried. */
 export class Primary {
@@ -97,7 +86,8 @@ export class Primary {
   /** Notes why nothing could be asked of it, since when. */
   failed(error: unknown, since: number): void {
     const { clock, staleReads } = this.#settings;
-    if (!staleReads || !AWAY.has(codeOf(error)) || isPermanent(error)) return;
+    const { fault = 'caller' } = meaningOf(error);
+    if (!staleReads || fault === 'caller' || isPermanent(error)) return;
     // It has responded to others meanwhile: it is there, and overloaded.
     if (isOverload(error) && this.#respondedAt > since) return;
     this.#isAway = true;
@@ -113,7 +103,7 @@ export class Primary {
 
 /** Too few connections, in the pool or on the server, or too much to do. */
 function isOverload(error: unknown): boolean {
-  return SLOW.has(codeOf(error)) || sqlStateOf(error)?.startsWith('53') === true;
+  return meaningOf(error).fault === 'time' || sqlStateOf(error)?.startsWith('53') === true;
 }
 
 interface Writing {

@@ -1,7 +1,7 @@
 import { type Clock, within } from '../core/clock.js';
 import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { codeOf, isRetryable } from '../core/sql-state.js';
+import { meaningOf, TransactionError } from '../core/errors.js';
+import { isRetryable } from '../core/sql-state.js';
 import { AcquireRequest, cancelledBy, onCancelled } from '../pool/waiting.js';
 import type { ReplicatedSettings } from './options.js';
 import type { Primary } from './primary.js';
@@ -164,17 +164,12 @@ export class Written {
 
 export type Ask<T> = (connection: IPooledConnection) => Promise<T>;
 
-/** A read failed for a reason that another server does not have. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_CONNECTION_LOST', 'AMBIT_TX_READ_ONLY']);
-/** No other server would give a connection either. */
-const NOWHERE: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_OPTION', 'AMBIT_TX_POOL_CLOSED']);
-
 /** Undefined where another server has to be asked. */
 export async function connectTo(replica: Replica, options: AcquireOptions): Promise<IPooledConnection | undefined> {
   try {
     return await replica.connect(options);
   } catch (error) {
-    if (NOWHERE.has(codeOf(error))) throw error;
+    if (meaningOf(error).fault === 'caller') throw error;
     replica.leaveOut();
     return undefined;
   }
@@ -189,7 +184,7 @@ export async function askReplica<T extends object>(replica: Replica, ask: Ask<T>
   } catch (error) {
     // What the standby replays may cancel a read, and only there.
     if (isRetryable(error)) return undefined;
-    if (!ELSEWHERE.has(codeOf(error))) throw error;
+    if (meaningOf(error).fault !== 'server') throw error;
     replica.leaveOut();
     return undefined;
   }

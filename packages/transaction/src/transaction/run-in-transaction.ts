@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { type Clock, startTimer } from '../core/clock.js';
-import { TransactionError, withCallersStack } from '../core/errors.js';
+import { meaningOf, TransactionError, type TransactionErrorCode, withCallersStack } from '../core/errors.js';
 import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../core/options.js';
 import { codeOf, isRetryable } from '../core/sql-state.js';
 import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
@@ -47,17 +47,12 @@ function wayOf(propagation: Propagation, around: TransactionState | undefined): 
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', `A run with the propagation ${propagation} was started ${where}`);
 }
 
-function isTimedOut(code: string): code is 'AMBIT_TX_ACQUIRE_TIMEOUT' | 'AMBIT_TX_TIMEOUT' {
-  return code === 'AMBIT_TX_ACQUIRE_TIMEOUT' || code === 'AMBIT_TX_TIMEOUT';
-}
-
 /** The error of a run that got no second connection: the one that the transaction around it holds may be what others wait for. */
 function whileHoldingOne(error: unknown, propagation: Propagation): unknown {
   // The pool may be of another copy of this package.
-  const code = codeOf(error);
-  if (!isTimedOut(code)) return error;
+  if (meaningOf(error).fault !== 'time') return error;
   const what = `A ${propagation} run waited for a second connection while the transaction around it holds one. Where every connection is held by a transaction that waits for another one, the pool is in a deadlock`;
-  return new TransactionError(code, what, { cause: error });
+  return new TransactionError(codeOf(error) as TransactionErrorCode, what, { cause: error });
 }
 
 /** How `runInTransaction()` runs its work: the terms of the transaction, when to try again, and the propagation. */

@@ -13,6 +13,7 @@ import {
   asCoded,
   because,
   isTransactionError,
+  meaningOf,
   report,
   TransactionError,
   withCallersStack,
@@ -600,7 +601,7 @@ export class Transaction {
       const error = new TransactionError('AMBIT_TX_ROLLBACK_FAILED', 'ROLLBACK failed', { cause: failed.error });
       this.#broken = error;
       // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
-      if (!takesNothing(this.#failure?.error)) report(this.settings, error);
+      if (meaningOf(this.#failure?.error).fault !== 'server') report(this.settings, error);
     }
     this.#phase = PHASES.rolledBack;
     this.#finish();
@@ -864,12 +865,6 @@ function isAborted(error: TransactionError | undefined): error is TransactionErr
 
 function abortedUse(what: string, cause: unknown): TransactionError {
   return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
-}
-
-/** The connection is lost, or leads to a server that takes nothing: then ROLLBACK fails for the same reason. */
-function takesNothing(error: unknown): boolean {
-  const code = isTransactionError(error) ? error.code : undefined;
-  return code === 'AMBIT_TX_CONNECTION_LOST' || code === 'AMBIT_TX_READ_ONLY';
 }
 
 /** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
