@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isRetryable, runInTransaction, sqlStateOf, TransactionError } from '../src/index.js';
 import { beginTransaction, isUnavailable, TRANSACTION_ERROR_CODES } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
-import { aborted } from '../src/core/errors.js';
+import { aborted, refusedStatement } from '../src/core/errors.js';
 
 const driverError = (code: string): Error => Object.assign(new Error('from the driver'), { code });
 
@@ -45,6 +45,12 @@ describe('a TransactionError', () => {
     'asks a host for 503 as %s',
     (code) => expect(new TransactionError(code, 'Not now')).toMatchObject({ status: 503, statusCode: 503 }),
   );
+
+  test('names a forgotten start() where a table is missing', () => {
+    const hint = 'if onStart() creates the tables, await container.start() first';
+    expect(refusedStatement(driverError('42P01'), '42P01').message).toContain(hint);
+    expect(refusedStatement(driverError('42601'), '42601').message).not.toContain(hint);
+  });
 
   test('is final when the outcome is unknown, although its cause could be tried again', () => {
     const error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'Lost', { cause: driverError('40001') });

@@ -1,19 +1,8 @@
-import {
-  type Binding,
-  Container,
-  externallyOwned,
-  onDispose,
-  onStart,
-  Registration,
-  singleton,
-} from '@ambit/container';
+import { type Binding, Container, externallyOwned, Registration, singleton } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type DatabasePool, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { beginTransaction } from '../src/host/index.js';
-import { createPostgresPool } from '../src/postgres/index.js';
-import { createSqlitePool } from '../src/sqlite/index.js';
 import { FakePool } from '../src/testing/index.js';
 
 class Orders {
@@ -134,33 +123,5 @@ describe('the pool of a scope of transactions', () => {
     for (let i = 0; i < 3; i++) await runInTransaction(app.createScope({ tags: ['request'] }), async () => undefined);
     const resolved = resolve.mock.calls.filter(([key]) => key === 'IDatabasePool').length;
     expect(resolved).toBe(4);
-  });
-});
-
-describe('a table that nobody created', () => {
-  const databases: [string, boolean, () => DatabasePool][] = [
-    ['PostgreSQL', hasPostgres, () => createPostgresPool({ connectionString: postgresUrl, max: 1 })],
-    ['SQLite', true, () => createSqlitePool({ path: ':memory:' })],
-  ];
-  it.each(databases)('names a forgotten start(), with one SQLSTATE: %s', async (_, isThere, create) => {
-    if (!isThere) return;
-    const app = open(
-      Registration.fromFactory(create)
-        .pipe(
-          singleton(),
-          onStart((started) => started.query('CREATE TABLE nobody_created_this (id INT)')),
-          onDispose((started) => started.close()),
-        )
-        .to('IDatabasePool'),
-    );
-    const query = runInTransaction(app, async (scope) => {
-      await scope.resolve<IConnection>('IConnection').query('SELECT id FROM nobody_created_this');
-    });
-    await expect(query).rejects.toMatchObject({
-      code: 'AMBIT_TX_STATEMENT_FAILED',
-      sqlState: '42P01',
-      message: expect.stringContaining('if onStart() creates the tables, await container.start() first'),
-    });
-    await app.dispose();
   });
 });

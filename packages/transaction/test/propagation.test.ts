@@ -1,4 +1,4 @@
-import { Container, type IContainer } from '@ambit/container';
+import type { IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   afterCommit,
@@ -11,7 +11,6 @@ import {
 } from '../src/index.js';
 import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
-import { databases } from './support/databases.js';
 import type { TinyContainer } from './support/container.js';
 import { nothingIsLeft, requestScope } from './support/requests.js';
 
@@ -289,28 +288,5 @@ describe.each([
       await expect(runInTransaction(scope, async () => 'ran', { propagation: 'never' })).resolves.toBe('ran');
       expect(pool.stored).toEqual(['another']);
     });
-  });
-});
-
-describe.each(databases)('requires-new over $name', ({ missing, hasSeveralWriters = false, open }) => {
-  test.skipIf(missing)('commits alone, or says what it waits for where there is one writer', async () => {
-    const database = await open();
-    const pool = database.pool({ max: 2, ...(!hasSeveralWriters && { acquireTimeoutMs: 500 }) });
-    await pool.query('CREATE TABLE log (line TEXT)');
-    const app = new Container({ tags: ['application'] });
-    app.register('IDatabasePool', () => pool);
-    const log = (line: string, scope: { resolve(key: 'IConnection'): IConnection }): Promise<unknown> =>
-      scope.resolve('IConnection').query('INSERT INTO log VALUES ($1)', [line]);
-    const outer = runInTransaction(app, async (scope) => {
-      await log('outer', scope);
-      await runInTransaction(scope, (inner) => log('audit', inner), { propagation: 'requires-new' });
-      throw new Error('undone');
-    });
-    if (hasSeveralWriters) await expect(outer).rejects.toThrow('undone');
-    else await expect(outer).rejects.toThrow('while the transaction around it holds one');
-    const lines = await pool.query('SELECT line FROM log');
-    expect(lines).toEqual(hasSeveralWriters ? [{ line: 'audit' }] : []);
-    await app.dispose();
-    await database.drop();
   });
 });

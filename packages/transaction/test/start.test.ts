@@ -27,18 +27,9 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
   const play = <T>(promise: Promise<T>): Promise<T> => played(clock, promise);
   const expectNothingLeft = (): void => nothingIsLeft(pool, request);
 
-  test('begins, and is then a transaction like any other', async () => {
-    const { begun, transaction: none } = start();
-    expect(none).toBeUndefined();
-    const transaction = await play(begun);
-    await play(transaction.connection.query('INSERT order'));
-    await play(transaction.commit());
-    expect(pool.stored).toEqual(['INSERT order']);
-    expectNothingLeft();
-  });
-
   test('has a transaction once BEGIN has succeeded', async () => {
     const started = start();
+    expect(started.transaction).toBeUndefined();
     const transaction = await play(started.begun);
     expect(started.transaction).toBe(transaction);
     await play(started.rollback());
@@ -77,15 +68,6 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
     await play(Promise.all([started.rollback(), started.rollback()]));
     await play(started.rollback());
     await expect(started.begun).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED' });
-    expectNothingLeft();
-  });
-
-  test('undoes no commit that was already sent', async () => {
-    const started = start();
-    const transaction = await play(started.begun);
-    await play(transaction.connection.query('INSERT order'));
-    await play(Promise.all([transaction.commit(), clock.sleep(0).then(() => started.rollback())]));
-    expect(transaction.state).toBe('committed');
     expectNothingLeft();
   });
 

@@ -122,6 +122,12 @@ export class Stage {
     await transactionScope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', [id]);
   }
 
+  /** The handler that writes this test's order, and says so. */
+  readonly createOrder = async (call: Call): Promise<Reply> => {
+    await this.insertOrder(call);
+    return CREATED;
+  };
+
   /** Writes this test's order, which COMMIT will refuse. */
   async insertRefusedOrder({ transactionScope }: Pick<Call, 'transactionScope'>): Promise<void> {
     const sql = 'INSERT INTO orders (id, product) VALUES ($1, $2)';

@@ -758,7 +758,7 @@ export function poolContract(
       });
     }
 
-    it('runs supports in a transaction, and not-supported beside it, or says what it waits for', async () => {
+    it('runs supports in a transaction, requires-new and not-supported beside it, or says what it waits for', async () => {
       const two = await database.pool({ max: 2, ...(hasOneConnection && { acquireTimeoutMs: 500 }) });
       await two.query('CREATE TABLE runs (line VARCHAR(20))');
       const app = new Container();
@@ -782,10 +782,12 @@ export function poolContract(
       expect(await lines(two)).toEqual(['alone', 'alone, too']);
 
       const failure = new Error('undone');
+      const outside = ['alone', 'alone, too', ...(hasSeveralWriters ? ['beside'] : [])];
       let beside: unknown;
       const outer = runInTransaction(app, async (scope) => {
         const read = (around: IContainer): Promise<unknown> => lines(around.resolve<IDatabasePool>('IDatabasePool'));
         await add('supports', 'joined', scope);
+        if (hasSeveralWriters) await unchecked(() => add('requires-new', 'beside', scope));
         beside = await unchecked(() => runInTransaction(scope, read, { propagation: 'not-supported' })).catch(
           (error: unknown) => error,
         );
@@ -794,12 +796,12 @@ export function poolContract(
         throw failure;
       });
       await expect(outer).rejects.toBe(failure);
-      if (!hasOneConnection) expect(beside).toEqual(['alone', 'alone, too']);
+      if (!hasOneConnection) expect(beside).toEqual(outside);
       else {
         expect(beside).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', status: 503 });
         expect((beside as Error).message).toContain('A not-supported run waited for a second connection');
       }
-      expect(await lines(two)).toEqual(['alone', 'alone, too']);
+      expect(await lines(two)).toEqual(outside);
 
       const half = runInTransaction(app, async (scope) => {
         await add('supports', 'half', scope);
@@ -807,7 +809,7 @@ export function poolContract(
         await expect(part).rejects.toBe(failure);
       });
       await expect(half).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: failure });
-      expect(await lines(two)).toEqual(['alone', 'alone, too']);
+      expect(await lines(two)).toEqual(outside);
     });
 
     describe.each(isPostgres ? ['the same'] : [])('means %s on every connection', () => {

@@ -2,74 +2,52 @@ import type { IContainer } from '@ambit/container';
 
 type Factory = (scope: IContainer) => unknown;
 
-/** The scopes of another library, such as ts-ioc-container: a scope disposes its children by itself, and itself once. */
-class StrictScope {
-  readonly keys = new Map<string, () => unknown>();
-  readonly #children = new Set<StrictScope>();
-  readonly #parent: StrictScope | undefined;
-  #disposed = false;
+/**
+ * The adapter of an application over the scopes of another library, such as ts-ioc-container: a scope disposes its children by
+ * itself, past the `dispose()` of their adapters, and itself once.
+ */
+export class StrictContainer implements IContainer {
+  disposed = false;
+  disposedBecause: unknown = undefined;
+  readonly #keys = new Map<string, Factory>();
+  readonly #children = new Set<StrictContainer>();
+  readonly #parent: StrictContainer | undefined;
 
-  constructor(parent?: StrictScope) {
+  constructor(parent?: StrictContainer) {
     this.#parent = parent;
     if (parent) parent.#children.add(this);
   }
 
-  get disposed(): boolean {
-    return this.#disposed;
+  createScope(): StrictContainer {
+    this.#refuseDisposed();
+    return new StrictContainer(this);
   }
 
-  resolve(key: string): unknown {
+  resolve<T>(key: string): T {
     this.#refuseDisposed();
-    const factory = this.keys.get(key);
-    if (factory) return factory();
+    const factory = this.#keys.get(key);
+    if (factory) return factory(this) as T;
     if (!this.#parent) throw new Error(`Cannot find ${key}`);
     return this.#parent.resolve(key);
   }
 
-  child(): StrictScope {
-    this.#refuseDisposed();
-    return new StrictScope(this);
-  }
-
-  dispose(): void {
-    this.#refuseDisposed();
-    this.#disposed = true;
-    if (this.#parent) this.#parent.#children.delete(this);
-    for (const child of this.#children) child.dispose();
-  }
-
-  #refuseDisposed(): void {
-    if (this.#disposed) throw new Error('Container is already disposed');
-  }
-}
-
-/** The adapter of an application that uses that library. */
-export class StrictContainer implements IContainer {
-  disposedBecause: unknown = undefined;
-  readonly #inner: StrictScope;
-
-  constructor(inner: StrictScope = new StrictScope()) {
-    this.#inner = inner;
-  }
-
-  get disposed(): boolean {
-    return this.#inner.disposed;
-  }
-
-  createScope(): StrictContainer {
-    return new StrictContainer(this.#inner.child());
-  }
-
-  resolve<T>(key: string): T {
-    return this.#inner.resolve(key) as T;
-  }
-
   register(key: string, factory: Factory): void {
-    this.#inner.keys.set(key, () => factory(this));
+    this.#keys.set(key, factory);
   }
 
   dispose(reason?: unknown): void {
     this.disposedBecause = reason;
-    this.#inner.dispose();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#refuseDisposed();
+    this.disposed = true;
+    if (this.#parent) this.#parent.#children.delete(this);
+    for (const child of this.#children) child.#end();
+  }
+
+  #refuseDisposed(): void {
+    if (this.disposed) throw new Error('Container is already disposed');
   }
 }

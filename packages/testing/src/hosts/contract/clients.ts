@@ -12,10 +12,7 @@ export function clientContract(test: StageTest): void {
       { name: 'no JSON', body: '{"a":', headers: json, status: 400 },
       { name: 'too large', body: JSON.stringify({ a: 'x'.repeat(BODY_LIMIT) }), headers: json, status: 413 },
     ])('$name never costs a scope or a connection', async ({ body, headers, status }, { stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.createOrder);
       const response = await stage.request({ ...ORDER, body, headers });
       expect(response.status).toBe(status);
       expect(stage.pool.steps).toEqual([]);

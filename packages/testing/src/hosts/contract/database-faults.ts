@@ -3,11 +3,7 @@ import { connectionLost } from '../../tools.js';
 import { type Stage, CREATED, ORDER } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
-const serveOrder = (stage: Stage): Promise<void> =>
-  stage.serveOrder(async (call) => {
-    await stage.insertOrder(call);
-    return CREATED;
-  });
+const serveOrder = (stage: Stage): Promise<void> => stage.serveOrder(stage.createOrder);
 
 const refuse = (): never => {
   throw Object.assign(new Error('relation "secret" does not exist'), { code: '55000' });
@@ -141,13 +137,7 @@ export function databaseFaultContract(test: StageTest): void {
     });
 
     test('never replies to COMMIT is abandoned after a while', async ({ stage }) => {
-      await stage.serveOrder(
-        async (call) => {
-          await stage.insertOrder(call);
-          return CREATED;
-        },
-        { transaction: { endTimeoutMs: 20 } },
-      );
+      await stage.serveOrder(stage.createOrder, { transaction: { endTimeoutMs: 20 } });
       stage.pool.before('commit', () => new Promise(() => undefined));
       const response = await stage.order();
       expect(response.status).toBe(503);

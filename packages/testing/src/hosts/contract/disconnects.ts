@@ -158,10 +158,7 @@ export function disconnectContract(test: StageTest): void {
     });
 
     test('during COMMIT, the commit stands', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.createOrder);
       const client = await stage.client();
       const commit = new Pause();
       stage.pool.before('commit', commit.here);
@@ -176,10 +173,7 @@ export function disconnectContract(test: StageTest): void {
     });
 
     test('after the response, the order stays', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.createOrder);
       const client = await stage.client();
       await client.request(ORDER);
       client.reset();

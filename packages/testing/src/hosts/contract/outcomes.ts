@@ -200,13 +200,7 @@ export function outcomeContract(test: StageTest): void {
     });
 
     test('begins with its options', async ({ stage }) => {
-      await stage.serveOrder(
-        async (call) => {
-          await stage.insertOrder(call);
-          return CREATED;
-        },
-        { transaction: { isolation: 'serializable', readOnly: true } },
-      );
+      await stage.serveOrder(stage.createOrder, { transaction: { isolation: 'serializable', readOnly: true } });
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ sqlState: '25006' }]);
     });

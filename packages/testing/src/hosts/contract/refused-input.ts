@@ -28,10 +28,7 @@ export function refusedInputContract(test: StageTest): void {
     const CONTENT = '{"items":[]}';
 
     test('gets it when its body is read, and then its response', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.createOrder);
       const client = await stage.client();
       for (const id of [stage.orderId, crypto.randomUUID()]) {
         Object.assign(stage, { orderId: id });
@@ -63,10 +60,7 @@ export function refusedInputContract(test: StageTest): void {
 
   describe.each(BEHIND)('a complete request followed by $name', ({ headers, behind }) => {
     test('is carried out and responded to, and then the connection closes', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.createOrder);
       const client = await stage.client();
       client.write(requestText({ ...ORDER, headers }) + behind);
       expect(await client.response()).toMatchObject({ status: 201, headers: { connection: 'close' } });

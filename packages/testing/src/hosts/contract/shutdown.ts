@@ -61,10 +61,7 @@ export function shutdownContract(test: StageTest): void {
 
     test('asks a client to disconnect whose response already waits for COMMIT', async ({ stage }) => {
       const commit = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.createOrder);
       stage.pool.before('commit', commit.here);
       const client = await stage.client();
       client.send(ORDER);
