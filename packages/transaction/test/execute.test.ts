@@ -12,6 +12,7 @@ import { executeOn } from '../src/extension/index.js';
 import { beginTransaction } from '../src/host/index.js';
 import { FakePool } from '../src/testing/index.js';
 import { openPostgres, openSqlite, type PostgresDatabase } from './support/databases.js';
+import { connectionWith, poolWith } from './support/foreign-pool.js';
 import { requestScope } from './support/requests.js';
 
 describe('execute() on SQLite', () => {
@@ -146,18 +147,5 @@ function fail(): never {
 
 /** A pool as it was written before there was an execute(). */
 function withoutExecute(pool: FakePool): IDatabasePool {
-  return {
-    query: pool.query.bind(pool),
-    close: pool.close.bind(pool),
-    getConnection: async (options): Promise<IPooledConnection> => {
-      const fake = await pool.getConnection(options);
-      return {
-        beginTransaction: fake.beginTransaction.bind(fake),
-        commit: fake.commit.bind(fake),
-        rollback: fake.rollback.bind(fake),
-        query: fake.query.bind(fake),
-        release: fake.release.bind(fake),
-      };
-    },
-  };
+  return poolWith(pool, async (options) => connectionWith(await pool.getConnection(options), {}));
 }

@@ -48,20 +48,6 @@ test.each(files)('%s imports only from the folders below it', (file) => {
   expect(MAY_IMPORT[folder]).toEqual(expect.arrayContaining(others));
 });
 
-// Types may refer to each other.
-test.each(files)('%s does not import itself through the values of others', (file) => {
-  const reached = new Set<string>();
-  const visit = (at: string): void => {
-    for (const imported of importsOf(at, { withTypes: false })) {
-      if (reached.has(imported)) continue;
-      reached.add(imported);
-      visit(imported);
-    }
-  };
-  visit(file);
-  expect([...reached]).not.toContain(file);
-});
-
 test('drivers and adapters in other packages load no driver of this one', () => {
   const reached = new Set<string>();
   const visit = (at: string): void => {

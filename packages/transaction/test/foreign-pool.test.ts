@@ -10,6 +10,7 @@ import {
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
+import { connectionWith, poolWith } from './support/foreign-pool.js';
 import { openTransactionScopes, played, requestScope } from './support/requests.js';
 
 const failure = new Error('the pool is broken');
@@ -65,17 +66,13 @@ describe('a pool that is not ours', () => {
     ...more,
   });
   const usePool = (getConnection: IDatabasePool['getConnection']): void => {
-    const foreign: IDatabasePool = { query: pool.query.bind(pool), close: pool.close.bind(pool), getConnection };
+    const foreign = poolWith(pool, getConnection);
     request.register('IDatabasePool', () => foreign);
   };
   /** What the fake one does, and then what `after` does. */
   async function connection(name: 'cancel' | 'release', after: () => unknown): Promise<IPooledConnection> {
     const fake = await pool.getConnection();
-    return {
-      beginTransaction: fake.beginTransaction.bind(fake),
-      commit: fake.commit.bind(fake),
-      rollback: fake.rollback.bind(fake),
-      query: fake.query.bind(fake),
+    return connectionWith(fake, {
       release: (destroy) => {
         fake.release(destroy);
         if (name === 'release') return after() as void;
@@ -83,7 +80,7 @@ describe('a pool that is not ours', () => {
       cancel: () => {
         if (name === 'cancel') return after() as void;
       },
-    };
+    });
   }
 
   describe('and whose getConnection() does not settle', () => {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
-import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
-import { openPostgres, type PostgresDatabase } from './support/databases.js';
+import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { openPostgres, openProxyToPostgres, type PostgresDatabase } from './support/databases.js';
 
 describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than the pool', () => {
   const role = `ambit_few_${process.pid}`;
@@ -24,8 +24,7 @@ describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than
   };
 
   test('waits for one of those it has, and serves all, without trying again for each', async () => {
-    const { hostname, port } = new URL(postgresUrl);
-    const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+    const proxy = await openProxyToPostgres();
     let tries = 0;
     proxy.faultAt = (message) => {
       if (message.includes(`user\0${role}`)) tries += 1;
@@ -40,7 +39,6 @@ describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than
     // Once for each place, then once a quarter of a second.
     expect(tries).toBeLessThanOrEqual(20 + (performance.now() - start) / 250);
     await pool.close();
-    await proxy.close();
   });
 
   test('waits until its own limit, and says what it waited for', async () => {
@@ -145,8 +143,7 @@ describe.skipIf(!hasPostgres)('a connection that has fallen silent', () => {
   afterEach(() => database.drop());
 
   test('is found out before it is handed out, when nobody has used it for a while', async () => {
-    const { hostname, port } = new URL(postgresUrl);
-    const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+    const proxy = await openProxyToPostgres();
     const pool = database.pool({ connectionString: database.url(proxy.port), max: 4, checkAfterMs: 20 });
     const held = await Promise.all(Array.from({ length: 4 }, () => pool.getConnection()));
     await Promise.all(held.map((connection) => connection.query('SELECT 1')));
@@ -157,12 +154,10 @@ describe.skipIf(!hasPostgres)('a connection that has fallen silent', () => {
     await expect(pool.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
     expect(pool.size).toMatchObject({ open: 1, idle: 1 });
     await pool.close();
-    await proxy.close();
   });
 
   test('costs nothing to look for while connections are in use', async () => {
-    const { hostname, port } = new URL(postgresUrl);
-    const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+    const proxy = await openProxyToPostgres();
     const seen: string[] = [];
     const pool = database.pool({ connectionString: database.url(proxy.port), max: 1 });
     await pool.query('SELECT 1 AS one');
@@ -173,7 +168,6 @@ describe.skipIf(!hasPostgres)('a connection that has fallen silent', () => {
     for (let turn = 0; turn < 3; turn += 1) await pool.query('SELECT 1 AS one');
     expect(seen).toHaveLength(3);
     await pool.close();
-    await proxy.close();
   });
 
   test.skipIf(process.platform !== 'linux')('is probed by TCP from the tenth second on', async () => {

@@ -2,11 +2,10 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import type { IContainer } from '@ambit/container';
 import { Client } from 'pg';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   type IConnection,
   type DatabasePool,
-  type IDatabasePool,
   isRetryable,
   runInTransaction,
   sqlStateOf,
@@ -16,11 +15,12 @@ import {
 import { beginTransaction, isUnavailable } from '../src/host/index.js';
 import { SimulatedClock } from '../src/testing/index.js';
 import { isTransactionError } from '../src/core/errors.js';
-import { createPostgresPool } from '../src/postgres/index.js';
+import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 import type { TinyContainer } from './support/container.js';
-import { hasPostgres, openProxy, postgresUrl } from '@ambit/host-contract';
-import { openPostgres, type PostgresDatabase } from './support/databases.js';
+import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { openPostgres, openProxyToPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
+import { poolWith } from './support/foreign-pool.js';
 
 describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   let database: PostgresDatabase;
@@ -137,15 +137,11 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
 
   describe('when the backend is killed', () => {
     test('before BEGIN', async () => {
-      const dying: IDatabasePool = {
-        query: pool.query.bind(pool),
-        close: pool.close.bind(pool),
-        getConnection: async (options) => {
-          const connection = await pool.getConnection(options);
-          await kill(await pidOf(connection));
-          return connection;
-        },
-      };
+      const dying = poolWith(pool, async (options) => {
+        const connection = await pool.getConnection(options);
+        await kill(await pidOf(connection));
+        return connection;
+      });
       const begun = beginTransaction(requestScope(dying), { onError });
       await expect(begun).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST', unavailable: true });
       await expectPoolIntact();
@@ -238,8 +234,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       { fault: 'after', rows: [1] },
       { fault: 'silence', rows: [1] },
     ] as const)('whose reply is lost ($fault) has an unknown outcome', async ({ fault, rows }) => {
-      const { hostname, port } = new URL(postgresUrl);
-      const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+      const proxy = await openProxyToPostgres();
       const clock = new SimulatedClock();
       const through = database.pool({ connectionString: database.url(proxy.port), max: 1, clock });
       const transaction = await beginTransaction(requestScope(through), { onError, endTimeoutMs: Infinity });
@@ -252,7 +247,6 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       expect(through.size).toMatchObject({ open: 0, waiting: 0 });
       expect(await through.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
       await through.close();
-      await proxy.close();
     });
   });
 
@@ -296,6 +290,15 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   });
 
   describe('time-outs', () => {
+    /** Its server accepts connections, and never responds. */
+    const deafPool = async (limits: PostgresPoolOptions): Promise<DatabasePool> => {
+      const server = createServer((socket) => void socket.on('error', () => undefined));
+      onTestFinished(() => void server.close());
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      return createPostgresPool({ host: '127.0.0.1', port, ...limits });
+    };
+
     test('cancel a statement that takes too long, and the connection is not used again', async () => {
       const impatient = database.pool({ max: 1, queryTimeoutMs: 50 });
       await expect(impatient.query('SELECT pg_sleep(60)')).rejects.toMatchObject({
@@ -318,10 +321,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     });
 
     test('end the wait for a server that accepts and never responds', async () => {
-      const server = createServer((socket) => void socket.on('error', () => undefined));
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const deaf = createPostgresPool({ host: '127.0.0.1', port, connectTimeoutMs: 50, acquireTimeoutMs: 5000 });
+      const deaf = await deafPool({ connectTimeoutMs: 50, acquireTimeoutMs: 5000 });
       await expect(deaf.query('SELECT 1')).rejects.toMatchObject({
         code: 'AMBIT_TX_ACQUIRE_FAILED',
         unavailable: true,
@@ -333,33 +333,26 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
         message: expect.stringContaining('check that the database responds'),
       });
       await deaf.close();
-      server.close();
     });
 
     test('end the wait of close() for a connection that is being made', async () => {
-      const server = createServer((socket) => void socket.on('error', () => undefined));
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const deaf = createPostgresPool({ host: '127.0.0.1', port, closeTimeoutMs: 20 });
+      const deaf = await deafPool({ closeTimeoutMs: 20 });
       const asked = deaf.getConnection();
       asked.catch(() => undefined);
       await deaf.close();
       await expect(asked).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED' });
-      server.close();
     });
 
     test.each(['idle', 'in a transaction'])(
       'end the wait of close() for a server that is unreachable (%s)',
       async (state) => {
-        const { hostname, port } = new URL(postgresUrl);
-        const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+        const proxy = await openProxyToPostgres();
         proxy.faultAt = (message) => (message.startsWith('X') ? 'swallowed' : 'none');
         const far = createPostgresPool({ connectionString: database.url(proxy.port), max: 1, closeTimeoutMs: 20 });
         const connection = await far.getConnection();
         if (state === 'idle') connection.release();
         else await connection.beginTransaction();
         await expect(far.close()).resolves.toBeUndefined();
-        await proxy.close();
       },
     );
   });

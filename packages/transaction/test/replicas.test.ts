@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
 import { type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { executeOn } from '../src/extension/index.js';
@@ -68,6 +68,16 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
     });
     pools.push(pool);
     return pool;
+  };
+
+  /** The other one is stopped after the test. */
+  const twoReplicas = async (): Promise<IDatabasePool[]> => {
+    const second = await primary.standby();
+    onTestFinished(async () => {
+      await Promise.all(pools.splice(0).map((pool) => pool.close()));
+      second.stop();
+    });
+    return [toStandby.port, second.port].map((port) => poolAt(port, { targetSessionAttrs: 'prefer-standby' }));
   };
 
   /** The standby has replayed all that the primary has. */
@@ -211,23 +221,14 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
     });
 
     test('of two standbys, the one that has caught up serves the session', async () => {
-      const second = await primary.standby();
-      try {
-        const replicas = [toStandby.port, second.port].map((port) =>
-          poolAt(port, { targetSessionAttrs: 'prefer-standby' }),
-        );
-        const pool = replicated({ replicas });
-        const session = pool.session();
-        await order(session, 'tea');
-        await becomes(() => readsFrom(session), 'standby');
-        for (let read = 0; read < 10; read += 1) expect(await names(session)).toEqual(['tea']);
-        const seen = new Set<number>();
-        for (let read = 0; read < 10; read += 1) seen.add((await names(pool.session())).length);
-        expect(seen).toEqual(new Set([0, 1]));
-      } finally {
-        await Promise.all(pools.splice(0).map((pool) => pool.close()));
-        second.stop();
-      }
+      const pool = replicated({ replicas: await twoReplicas() });
+      const session = pool.session();
+      await order(session, 'tea');
+      await becomes(() => readsFrom(session), 'standby');
+      for (let read = 0; read < 10; read += 1) expect(await names(session)).toEqual(['tea']);
+      const seen = new Set<number>();
+      for (let read = 0; read < 10; read += 1) seen.add((await names(pool.session())).length);
+      expect(seen).toEqual(new Set([0, 1]));
     });
 
     test('a write whose position is unknown keeps the session at the primary, until one is known', async () => {
@@ -424,28 +425,19 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
     );
 
     test("a standby that lacks the session's own write serves it only where no other has it", async () => {
-      const second = await primary.standby();
-      try {
-        const replicas = [toStandby.port, second.port].map((port) =>
-          poolAt(port, { targetSessionAttrs: 'prefer-standby' }),
-        );
-        const pool = readsOn({ replicas });
-        await pauseReplay();
-        const session = pool.session();
-        await order(session, 'tea');
-        await becomes(() => readsFrom(session), 'standby');
-        leave();
-        await becomes(async () => {
-          const other = pool.session();
-          await other.query('SELECT 1').catch(() => undefined);
-          await readsFrom(other);
-          return String(other.readsFrom);
-        }, 'stale');
-        for (let read = 0; read < 6; read += 1) expect(await names(pool.session(session.token))).toEqual(['tea']);
-      } finally {
-        await Promise.all(pools.splice(0).map((pool) => pool.close()));
-        second.stop();
-      }
+      const pool = readsOn({ replicas: await twoReplicas() });
+      await pauseReplay();
+      const session = pool.session();
+      await order(session, 'tea');
+      await becomes(() => readsFrom(session), 'standby');
+      leave();
+      await becomes(async () => {
+        const other = pool.session();
+        await other.query('SELECT 1').catch(() => undefined);
+        await readsFrom(other);
+        return String(other.readsFrom);
+      }, 'stale');
+      for (let read = 0; read < 6; read += 1) expect(await names(pool.session(session.token))).toEqual(['tea']);
     });
 
     test('a session that may read nothing stale any more fails with the error of the primary', async () => {

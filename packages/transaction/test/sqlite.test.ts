@@ -4,11 +4,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../src/core/clock.js';
-import { type DatabasePool, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { type DatabasePool, type IConnection, runInTransaction } from '../src/index.js';
 import { beginTransaction } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';
+import { poolWith } from './support/foreign-pool.js';
 
 describe('transactions on SQLite', () => {
   let database: Awaited<ReturnType<typeof openSqlite>>;
@@ -304,15 +305,11 @@ describe('transactions on SQLite', () => {
       let third = (): void => undefined;
       const thirdAttempt = new Promise<void>((resolve) => (third = resolve));
       let attempts = 0;
-      const counting: IDatabasePool = {
-        query: impatient.query.bind(impatient),
-        close: impatient.close.bind(impatient),
-        getConnection: (options) => {
-          attempts += 1;
-          if (attempts === 3) third();
-          return impatient.getConnection(options);
-        },
-      };
+      const counting = poolWith(impatient, (options) => {
+        attempts += 1;
+        if (attempts === 3) third();
+        return impatient.getConnection(options);
+      });
       const work = runInTransaction(
         requestScope(counting),
         (scope) => addOne(scope.resolve<IConnection>('IConnection')),

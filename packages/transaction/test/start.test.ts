@@ -1,10 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import type { IDatabasePool } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { nothingIsLeft, played, requestScope } from './support/requests.js';
+import { poolWith } from './support/foreign-pool.js';
 
 describe('a TransactionStart, which may be rolled back before it has begun', () => {
   let clock: SimulatedClock;
@@ -89,14 +89,10 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
 
   test('asks for no connection when the signal fired while a pool around the pool was not yet listening', async () => {
     const holder = await play(beginTransaction(request, { clock, timeoutMs: Infinity }));
-    const slow: IDatabasePool = {
-      query: pool.query.bind(pool),
-      close: pool.close.bind(pool),
-      getConnection: async (options) => {
-        await clock.sleep(10);
-        return pool.getConnection(options);
-      },
-    };
+    const slow = poolWith(pool, async (options) => {
+      await clock.sleep(10);
+      return pool.getConnection(options);
+    });
     request.register('IDatabasePool', () => slow);
     const client = new AbortController();
     const waiting = start(client.signal);
@@ -114,12 +110,11 @@ describe('a TransactionStart, which may be rolled back before it has begun', () 
     expect(made).not.toHaveBeenCalled();
     made.mockRestore();
 
-    const curious: IDatabasePool = {
-      query: pool.query.bind(pool),
-      close: pool.close.bind(pool),
-      getConnection: ({ signal } = {}) =>
+    const curious = poolWith(
+      pool,
+      ({ signal } = {}) =>
         new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(new Error('gave up')))),
-    };
+    );
     request.register('IDatabasePool', () => curious);
     const started = start();
     await play(started.rollback());

@@ -1,7 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hasMariadb, hasPostgres, openMariadbDatabase, openSchema, type PostgresSchema } from '@ambit/host-contract';
+import {
+  type FaultyProxy,
+  hasMariadb,
+  hasPostgres,
+  openMariadbDatabase,
+  openProxy,
+  openSchema,
+  type PostgresSchema,
+  postgresUrl,
+} from '@ambit/host-contract';
+import { onTestFinished } from 'vitest';
 import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';
 import { createSqlitePool } from '../../src/sqlite/index.js';
@@ -133,6 +143,14 @@ export async function openPostgres(): Promise<PostgresDatabase> {
       await schema.drop();
     },
   };
+}
+
+/** Between a pool and the server, until the test ends. */
+export async function openProxyToPostgres(): Promise<FaultyProxy> {
+  const { hostname, port } = new URL(postgresUrl);
+  const proxy = await openProxy({ host: hostname, port: Number(port || 5432) });
+  onTestFinished(() => proxy.close());
+  return proxy;
 }
 
 async function openMariadb(): Promise<TestDatabase> {

@@ -2,6 +2,26 @@ import type { AcquireOptions, IDatabasePool, IPooledConnection } from '../../src
 import { executeOn } from '../../src/extension/index.js';
 import type { FakePool } from '../../src/testing/index.js';
 
+/** The pool with another `getConnection()`, as the pools of others are made. */
+export const poolWith = (pool: IDatabasePool, getConnection: IDatabasePool['getConnection']): IDatabasePool => ({
+  query: (...asked) => pool.query(...asked),
+  close: () => pool.close(),
+  getConnection,
+});
+
+/** What every connection has, and no `execute()`. */
+export const connectionWith = (
+  connection: IPooledConnection,
+  others: Partial<IPooledConnection>,
+): IPooledConnection => ({
+  beginTransaction: (options) => connection.beginTransaction(options),
+  commit: () => connection.commit(),
+  rollback: () => connection.rollback(),
+  query: (sql, params) => connection.query(sql, params),
+  release: (destroy) => connection.release(destroy),
+  ...others,
+});
+
 interface ForeignPool {
   readonly pool: IDatabasePool;
   /** What a pool that guards nothing would have carried out. */
