@@ -51,14 +51,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['lost update (P4)'],
   ],
   [
-    'the lost update that Elle found in TiDB',
-    `T0: a(x, 2) a(x, 1)
-     T1: r(x, [2 1]) a(y, 50) a(x, 4)
-     T2: a(x, 5)
-     T3: r(x, [2 1 5 4]) r(y, [50])`,
-    ['lost update (P4)'],
-  ],
-  [
     'P2: a read that gives another result the second time',
     `T1: r(x, []) r(x, [1])
      T2: a(x, 1)`,
@@ -69,14 +61,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     `T1: r(x, []) r(y, [2])
      T2: a(x, 1) a(y, 2)
      T3: r(x, [1])`,
-    ['read skew (G-single)'],
-  ],
-  [
-    'OTV of Hermitage: a transaction that was observed vanishes',
-    `T1: a(x, 1) a(y, 2)
-     T2: a(x, 3) a(y, 4)
-     T3: r(x, [1 3]) r(y, [2])
-     T4: r(y, [2 4])`,
     ['read skew (G-single)'],
   ],
   [
@@ -102,26 +86,10 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['write skew (G2-item)'],
   ],
   [
-    'the read-only anomaly of 2004: two updates are serializable, and with the report on them they are not',
-    `T1: r(y, []) a(y, 1)
-     T2: r(x, []) r(y, []) a(x, 2)
-     T3: r(x, []) r(y, [1])
-     T4: r(x, [2])`,
-    ['write skew (G2-item)'],
-  ],
-  [
     'a read of what had been overwritten, and acknowledged, before it began',
     `T1 @ 1-2: a(x, 1)
      T2 @ 3-4: r(x, [])
      T3 @ 5-6: r(x, [1])`,
-    ['stale read'],
-  ],
-  [
-    'the same with a transaction between the two',
-    `T1 @ 1-2: a(x, 1)
-     T0 @ 3-4: a(y, 2)
-     T2 @ 5-6: r(x, [])
-     T3 @ 7-8: r(x, [1]) r(y, [2])`,
     ['stale read'],
   ],
   [
@@ -214,30 +182,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['write skew by predicate (G2)'],
   ],
   [
-    'G2 through a predicate on one side and a list on the other',
-    `T1: s(x, []) a(l, 1)
-     T2: r(l, []) i(x, 2)
-     T3: s(x, [2]) r(l, [1])`,
-    ['write skew by predicate (G2)'],
-  ],
-  [
-    "Adya's H-phantom: the employees of a department, and their sum that was kept",
-    `T1: s(sales, [1]) r(sum, [2])
-     T2: i(sales, 3) a(sum, 4)
-     T0: i(sales, 1) a(sum, 2)
-     T3: r(sum, [2 4])
-     T4: s(sales, [1]) r(sum, [2 4])`,
-    ['read skew (G-single)'],
-  ],
-  [
-    'rows of which two selects have one each',
-    `T1: i(x, 1)
-     T2: i(y, 2)
-     T3: s(x y, [1])
-     T4: s(x y, [2])`,
-    ['long fork (G-nonadjacent)'],
-  ],
-  [
     'a select with half of what another transaction inserted',
     `T1: i(x, 1) i(y, 2) i(z, 3)
      T2: s(x y, [1])
@@ -250,33 +194,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
      T2: s(x, [1])`,
     ['aborted read (G1a)'],
   ],
-  [
-    'a row of a savepoint that was rolled back',
-    `T1: undone(i(x, 1)) i(x, 2)
-     T2: s(x, [1 2])`,
-    ['aborted read (G1a)'],
-  ],
-  [
-    'an acknowledged row that was never stored',
-    `T1 @ 1-2: i(x, 1)
-     T2 @ 3-4: s(x, [])`,
-    ['lost write', 'stale read'],
-  ],
-  [
-    'an unknown outcome of which one row is stored',
-    `T1 unknown: i(x, 1) i(y, 2)
-     T2 @ 3-4: s(x, [1])
-     T3 @ 5-6: s(y, [])`,
-    ['lost write', 'read skew in real time'],
-  ],
-  [
-    'a row that vanishes',
-    `T1 @ 1-2: i(x, 1)
-     T2 @ 3-4: s(x, [1])
-     T3 @ 5-6: s(x, [])`,
-    ['stale read'],
-  ],
-  ['an own row that is not selected', 'T1: i(x, 1) s(x, [])', ['own write not read']],
   ['a row twice', 'T1: i(x, 1) s(x, [1 1])', ['duplicate element']],
   [
     'a row that does not match',
@@ -284,7 +201,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
      T2: s(y, [1])`,
     ['unknown element'],
   ],
-  ['a row of nobody', 'T1: s(y, [1])', ['unknown element']],
 ];
 
 describe('the anomalies of known histories', () => {

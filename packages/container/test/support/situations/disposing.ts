@@ -29,12 +29,7 @@ export const disposing = {
   },
   AMBIT_DISPOSED: {
     'resolve after disposal': () => disposed().resolve('IUsers'),
-    'resolveAll after disposal': () => disposed().resolveAll('IUsers'),
-    'addRegistration after disposal': () => disposed().addRegistration(asking().to('IUsers')),
-    'register after disposal': () => disposed().register('IUser', () => 'Ada'),
-    'createScope after disposal': () => disposed().createScope(),
     'defer after disposal': () => disposed().defer(() => undefined),
-    'start after disposal': () => disposed().start(),
     'resolve after disposal of a scope around it': () => {
       const request = openRequest(openApplication());
       const transaction = openTransaction(request);
