@@ -44,36 +44,6 @@ const store = async (...[req]: Parameters<Handler>): Promise<void> =>
 const printed = () => vi.spyOn(console, 'error').mockImplementation(() => undefined);
 
 describe('createHandler()', () => {
-  test('calls the handler with a scope of its own for every request, and disposes it', async () => {
-    const { container } = application();
-    const scopes = new Set<unknown>();
-    const url = await serve(
-      createHandler(container, (req, res, scope) => {
-        scopes.add(scope);
-        res.end(String(req.container === scope && scope.resolve<AbortSignal>('IRequestSignal').aborted));
-      }),
-    );
-    expect([await (await fetch(url)).text(), await (await fetch(url)).text()]).toEqual(['false', 'false']);
-    expect(scopes.size).toBe(2);
-    await vi.waitFor(() => expect(openScopes(container)).toEqual([]), 120_000);
-  });
-
-  test.each<[how: string, handler: Handler]>([
-    [
-      'throws',
-      () => {
-        throw new Error('secret');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('secret'))],
-  ])('responds 500 without the message of an error when the handler %s', async (_how, handler) => {
-    const print = printed();
-    const response = await fetch(await serve(createHandler(application().container, handler)));
-    expect([response.status, await response.json()]).toEqual([500, { error: 'Internal Server Error' }]);
-    expect(print).toHaveBeenCalledWith(new Error('secret'));
-    print.mockRestore();
-  });
-
   test.each([{ statusCode: 404 }, { status: 404 }])(
     'responds with the status of an error that has one, and prints nothing: %o',
     async (own) => {
@@ -133,18 +103,6 @@ describe('createHandler()', () => {
     print.mockRestore();
   });
 
-  test('closes the connection of a client that has got a part of the response when the handler fails', async () => {
-    const print = printed();
-    const handler: Handler = async (_req, res) => {
-      res.write('a part');
-      throw new Error('the rest is missing');
-    };
-    const url = await serve(createHandler(application().container, handler));
-    await expect(fetch(url).then((response) => response.text())).rejects.toThrow();
-    expect(print).toHaveBeenCalledWith(new Error('the rest is missing'));
-    print.mockRestore();
-  });
-
   test('refuses an invalid option', () => {
     const { container } = application();
     const handler: Handler = () => undefined;
@@ -182,28 +140,6 @@ describe('withTransaction()', () => {
     };
     await (await fetch(await serve(createHandler(container, handler, { onError })))).text();
     expect(failures).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
-    expect(pool.stored).toEqual([]);
-  });
-
-  test('responds in full with an error that replaces a response whose COMMIT fails', async () => {
-    const { container, pool } = application({
-      faultAt: (point) => ({ ms: 0, kind: point === 'commit' ? 'refused' : 'none' }),
-    });
-    const handler = withTransaction(async (...call) => {
-      await store(...call);
-      call[1].writeHead(201, { 'content-type': 'text/html', 'content-length': 5 }).end('hello');
-    });
-    // No length: Node frames the body by itself.
-    const onError = (_error: unknown, _req: unknown, res: { write(part: string): unknown; end(): unknown }): void => {
-      res.write('replaced');
-      res.end();
-    };
-    const response = await fetch(await serve(createHandler(container, handler, { onError })));
-    expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([
-      500,
-      null,
-      'replaced',
-    ]);
     expect(pool.stored).toEqual([]);
   });
 
