@@ -8,7 +8,7 @@ import { inspectorMiddleware } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
 import { launchChromium } from '@ambit/host-contract/chromium';
-import { createExpressApp } from '../service/dist/hosts/express/app.js';
+import { createExpressApp } from '../service/dist/hosts/express.js';
 
 // Without a token the inspector is for development only.
 process.env['NODE_ENV'] = 'development';

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { Check } from 'typebox/value';
-import { bodyCheck, JsonBodies } from '../../service/src/http/request.js';
+import { bodyCheck, JsonBodies } from '../../service/src/http/body.js';
 import { NewOrder } from '../../service/src/orders/orders.js';
 import { Problem } from '../../service/src/problem.js';
 import { NewUser } from '../../service/src/users/users.js';

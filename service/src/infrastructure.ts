@@ -2,10 +2,10 @@ import { lifetimes, onStart } from '@ambit/container';
 import { createIdempotency, type Idempotency } from '@ambit/idempotency';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { type TransactionCheck, transactionCheck } from '@ambit/transaction/check';
-import { type Config, ConfigService, type IConfigService } from './config/config.js';
+import type { Config, IConfigService } from './config/config.js';
 import type { ISqlDialect } from './database/engine.js';
 import { engineOf } from './database/engines.js';
-import { prepareDatabase } from './database/prepare.js';
+import { prepareDatabase } from './database/migrate.js';
 import { Health } from './health.js';
 import { type IRequestContext, RequestContext } from './ids.js';
 import { AuditLogger, type IAuditLogger, type ILogger } from './logging/logger.js';
@@ -48,7 +48,7 @@ export function createKeys(pool: IDatabasePool, { name: dialect }: ISqlDialect, 
 export function infrastructure(config: Config, log: ILogger) {
   const engine = engineOf(config.database);
   return feature('infrastructure', {
-    IConfigService: scopes.value<IConfigService>(new ConfigService(config)),
+    IConfigService: scopes.value<IConfigService>({ get: (name) => config[name] }),
     ILogger: scopes.value(log),
     ISqlDialect: scopes.value(engine.dialect),
     ITransactionCheck: make('application', (logger: ILogger) => createTransactionCheck(config, logger), ['ILogger']),

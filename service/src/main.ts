@@ -1,4 +1,4 @@
-import { explainFailure, keepFilesPrivate } from './command.js';
+import { explainFailure, keepFilesPrivate } from './commands.js';
 import { type Config, readConfig } from './config/config.js';
 import { createLogger } from './logging/logger.js';
 import { createOutput } from './logging/terminal.js';

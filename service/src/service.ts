@@ -30,10 +30,10 @@ export async function createHost(
   options: HostOptions,
 ): Promise<Host> {
   if (variant === 'express') {
-    const { createExpressHost } = await import('./hosts/express/app.js');
+    const { createExpressHost } = await import('./hosts/express.js');
     return createExpressHost(container, options);
   }
-  const { createFastifyHost } = await import('./hosts/fastify/app.js');
+  const { createFastifyHost } = await import('./hosts/fastify.js');
   return createFastifyHost(container, options);
 }
 

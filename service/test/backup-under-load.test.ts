@@ -3,7 +3,7 @@ import { Happenings } from '@ambit/host-contract';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
-import { backup, backupKinds, BackupPlace, type Environment, PATH } from './support/backups.js';
+import { backupKinds, BackupPlace, type Environment } from './support/backups.js';
 import { type JsonResponse, request } from './support/http.js';
 import { ServiceProcess } from './support/service-process.js';
 
@@ -81,36 +81,39 @@ async function stored(env: Environment): Promise<Stored> {
   return { orders, counts, level: Number(stock?.['level']) };
 }
 
-describe.each(backupKinds)('a backup of $name that is made while orders are placed', ({ missing, open, restore }) => {
-  test.skipIf(missing)(
-    'has every order acknowledged before it began, no part of one, and goes on',
-    async () => {
-      const env = await open(place);
-      const file = join(place.folder, 'backup');
-      await using service = new ServiceProcess(env);
-      const url = await service.url();
-      await new ServiceProcess(env, { program: 'stock.js', args: ['set', 'apple', String(STOCK)] }).exit;
+describe.each(backupKinds)(
+  'a backup of $name that is made while orders are placed',
+  ({ missing, open, backUp, restore }) => {
+    test.skipIf(missing)(
+      'has every order acknowledged before it began, no part of one, and goes on',
+      async () => {
+        const env = await open(place);
+        const file = join(place.folder, 'backup');
+        await using service = new ServiceProcess(env);
+        const url = await service.url();
+        await new ServiceProcess(env, { program: 'stock.js', args: ['set', 'apple', String(STOCK)] }).exit;
 
-      const load = new Load(url);
-      await load.until(FIRST_ORDERS);
-      const before = new Map(load.acknowledged);
-      expect((await backup({ ...PATH, ...env }, file)).code).toBe(0);
-      await load.stop();
-      expect(load.acknowledged.size).toBeGreaterThan(before.size);
+        const load = new Load(url);
+        await load.until(FIRST_ORDERS);
+        const before = new Map(load.acknowledged);
+        await backUp(env, file);
+        await load.stop();
+        expect(load.acknowledged.size).toBeGreaterThan(before.size);
 
-      const restored = await restore(place, file);
-      const { orders, counts, level } = await stored(restored);
-      expect(orders).toEqual(expect.arrayContaining([...before.values()]));
-      expect(counts).toEqual(counts.map(() => orders.length));
-      expect(level).toBe(STOCK - QUANTITY * orders.length);
+        const restored = await restore(place, file);
+        const { orders, counts, level } = await stored(restored);
+        expect(orders).toEqual(expect.arrayContaining([...before.values()]));
+        expect(counts).toEqual(counts.map(() => orders.length));
+        expect(level).toBe(STOCK - QUANTITY * orders.length);
 
-      await using again = new ServiceProcess(restored);
-      const [[key = '', id] = []] = before;
-      const replayed = await order(await again.url(), key);
-      expect([replayed.body.id, replayed.headers.get('idempotency-replayed')]).toEqual([id, 'true']);
-      expect((await order(await again.url(), 'new')).status).toBe(201);
-      expect((await stored(restored)).level).toBe(level - QUANTITY);
-    },
-    TEST_TIMEOUT_MS,
-  );
-});
+        await using again = new ServiceProcess(restored);
+        const [[key = '', id] = []] = before;
+        const replayed = await order(await again.url(), key);
+        expect([replayed.body.id, replayed.headers.get('idempotency-replayed')]).toEqual([id, 'true']);
+        expect((await order(await again.url(), 'new')).status).toBe(201);
+        expect((await stored(restored)).level).toBe(level - QUANTITY);
+      },
+      TEST_TIMEOUT_MS,
+    );
+  },
+);

@@ -3,7 +3,7 @@ import { createOutbox, type OutboxEvent, outboxSchema } from '@ambit/outbox';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig, startService } from '../src/index.js';
-import { readEventsCommand } from '../src/events/events-command.js';
+import { readEvents } from '../src/commands.js';
 import { EventSender } from '../src/events/sender.js';
 import { App } from './support/app.js';
 import { databaseKinds, sqlite, type TestDatabase } from './support/databases.js';
@@ -249,7 +249,7 @@ test('with METRICS=1, /metrics has deliveries, lag and backlog', async () => {
 });
 
 test.each([[[]], [['list', 'x']], [['retry']], [['send', 'x']]])('the events command refuses %j', (args) => {
-  expect(() => readEventsCommand(args)).toThrow(expect.objectContaining({ exitCode: 64 }));
+  expect(() => readEvents(args)).toThrow(expect.objectContaining({ exitCode: 64 }));
 });
 
 test.each(['postgres', 'sqlite', 'mariadb'] as const)(

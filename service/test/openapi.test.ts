@@ -7,8 +7,8 @@ import { onOneStage } from './support/every-stage.js';
 import { produce, type Promised, waysKnown, wayTo } from './support/openapi-responses.js';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
-import { createExpressApp } from '../src/hosts/express/app.js';
-import { createFastifyApp } from '../src/hosts/fastify/app.js';
+import { createExpressApp } from '../src/hosts/express.js';
+import { createFastifyApp } from '../src/hosts/fastify.js';
 import { createAppContainer, createLogger, readConfig } from '../src/index.js';
 import type { HostVariant } from './support/app.js';
 

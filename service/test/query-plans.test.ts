@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, type MockInstance, test, vi } fr
 import { App } from './support/app.js';
 import { postgres, sqlite, type TestDatabase } from './support/databases.js';
 import { WatchedConnection } from '@ambit/host-contract';
-import { readCommand } from '../src/orders/stock-command.js';
+import { readStock } from '../src/commands.js';
 import type { IDatabasePool, IPooledConnection } from '@ambit/transaction';
 
 /** One row of each table, for a number `i`. */
@@ -158,7 +158,7 @@ function recorded(
 async function doEverything(app: App): Promise<void> {
   // `list` is missing, because it reads all products on purpose.
   for (const command of ['set apple 100', 'set plum 5', 'untrack plum'])
-    await readCommand(command.split(' '))(app.pool, app.container.resolve('ISqlDialect'));
+    await readStock(command.split(' '))(app.pool, app.container.resolve('ISqlDialect'));
   for (const [path, body] of [['/api/users', ADA] as const, ['/api/orders', ORDER] as const]) {
     const key = { 'idempotency-key': `${app.url} ${path}`.replaceAll(/\W/g, '-') };
     // The second request with the key is a replay.

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
-import { readCommand } from '../src/orders/stock-command.js';
+import { readStock } from '../src/commands.js';
 import { App } from './support/app.js';
 import { databaseKinds } from './support/databases.js';
 import { type Exit, ServiceProcess } from './support/service-process.js';
@@ -55,7 +55,7 @@ const REFUSED: readonly (readonly [args: readonly string[], error: string])[] = 
 ];
 
 test.each(REFUSED)('the stock command refuses %j', (args, error) => {
-  expect(() => readCommand(args)).toThrow(error);
+  expect(() => readStock(args)).toThrow(error);
 });
 
 describe.each(databaseKinds)('the stock command on $name', (kind) => {
@@ -75,7 +75,7 @@ describe.each(databaseKinds)('the stock command on $name', (kind) => {
       const body = { items: [{ productId: 'apple', quantity }] };
       return (await app.request({ method: 'POST', path: '/api/orders', body })).status;
     };
-    const ask = (...args: string[]) => readCommand(args)(app.pool, app.container.resolve('ISqlDialect'));
+    const ask = (...args: string[]) => readStock(args)(app.pool, app.container.resolve('ISqlDialect'));
     expect(await ask('list')).toEqual(['No product has a stock level: all can be ordered freely.']);
     expect(await run(database.env, 'set', 'apple', '5')).toEqual({ code: 0, output: 'apple\t5\n' });
     expect([await order(6), await order(2)]).toEqual([409, 201]);

@@ -13,7 +13,6 @@ import { ServiceProcess } from './support/service-process.js';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const MAIN = 'node service/dist/main.js';
 const CTRL_C = '\u0003';
-const ESCAPE = '\u001B';
 const SCREEN_LINES = 24;
 const TIMEOUT_MS = 50_000;
 /** From util-linux: runs a command on a terminal of its own. */
@@ -25,14 +24,14 @@ afterEach(() => {
   running.clear();
 });
 
-/** A command on a terminal; `TERM` says that it has colours. */
+/** A command on a terminal. */
 class OnTerminal {
   readonly exit: Promise<number>;
   readonly #child: ChildProcess;
   #shown = '';
 
   constructor(command: string, env: Readonly<Record<string, string>>) {
-    const all = { PATH: process.env['PATH'], TERM: 'xterm-256color', PORT: '0', DATA_DIR: ':memory:', ...env };
+    const all = { PATH: process.env['PATH'], PORT: '0', DATA_DIR: ':memory:', ...env };
     const child = spawn('script', ['-qec', `exec ${command}`, '/dev/null'], { cwd: ROOT, env: all });
     running.add(child);
     for (const stream of [child.stdout, child.stderr])
@@ -41,13 +40,8 @@ class OnTerminal {
     this.exit = once(child, 'close').then(([code]) => Number(code));
   }
 
-  /** What the terminal got, without colours. */
   get text(): string {
-    return this.#shown.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, 'g'), '').replaceAll('\r', '');
-  }
-
-  get hasColors(): boolean {
-    return this.#shown.includes(`${ESCAPE}[`);
+    return this.#shown.replaceAll('\r', '');
   }
 
   shows(pattern: RegExp): Promise<RegExpExecArray> {
@@ -81,7 +75,6 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       expect(terminal.text).toMatch(
         new RegExp(`Database +SQLite in ${DATA_DIR}/ambit\\.db \\(DATA_DIR; DATABASE_URL is not set\\)\n`),
       );
-      expect(terminal.hasColors).toBe(true);
 
       await fetch(`${url}/api/users`);
       await fetch(`${url}/api/users/nobody`);

@@ -57,8 +57,6 @@ export interface IEngine {
   explain(error: unknown): string | undefined;
   /** Whether the error says that a table or a column is missing. */
   isAbsence(error: unknown): boolean;
-  /** Writes a copy of the database, which may be in use, to a file that does not exist yet. */
-  backUp(target: string): Promise<void>;
 }
 
 /** The SQL that PostgreSQL and SQLite share. */
@@ -83,4 +81,11 @@ export const sharedMigrations: MigrationRules = {
     'CREATE TABLE IF NOT EXISTS migration_lock (id integer PRIMARY KEY)',
     'INSERT INTO migration_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING',
   ],
+};
+
+/** What the servers share: they exist, and every process reaches them. */
+export const SERVER = {
+  place: { where: 'at DATABASE_URL', variable: 'DATABASE_URL' },
+  isInMemory: false,
+  exists: () => true,
 };

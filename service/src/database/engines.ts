@@ -1,13 +1,13 @@
 import type { DatabasePool } from '@ambit/transaction';
 import type { DatabaseConfig } from '../config/config.js';
 import type { IEngine, ISqlDialect } from './engine.js';
-import { MariadbEngine, mariadbDialect } from './engines/mariadb.js';
-import { PostgresEngine, postgresDialect } from './engines/postgres.js';
-import { SqliteEngine, sqliteDialect } from './engines/sqlite.js';
+import { mariadbDialect, mariadbEngine } from './engines/mariadb.js';
+import { postgresDialect, postgresEngine } from './engines/postgres.js';
+import { sqliteDialect, sqliteEngine } from './engines/sqlite.js';
 
 export function engineOf(database: DatabaseConfig): IEngine {
-  if (database.kind === 'mariadb') return new MariadbEngine(database);
-  return database.kind === 'postgres' ? new PostgresEngine(database) : new SqliteEngine(database);
+  if (database.kind === 'mariadb') return mariadbEngine(database);
+  return database.kind === 'postgres' ? postgresEngine(database) : sqliteEngine(database);
 }
 
 export const createPool = (database: DatabaseConfig): DatabasePool => engineOf(database).createPool();

@@ -3,7 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
 import { runOnPool } from '@ambit/transaction/extension';
 import type { IEngine, ISqlDialect, Queryable } from './engine.js';
-import { type OnRetry, whenAvailable } from './unusable.js';
+import { explained, type OnRetry, reasonOf, whenAvailable } from './unusable.js';
+import { type Config, placeOf } from '../config/config.js';
+import type { ILogger } from '../logging/logger.js';
 
 /** The path is the same from `dist/database` and from `src/database`. */
 const FOLDER = new URL('../../src/database/migrations/', import.meta.url);
@@ -83,4 +85,28 @@ function readMigrations(dialect: ISqlDialect['name']): Migration[] {
       const script = readFileSync(new URL(name, FOLDER), 'utf8');
       return { name, script, checksum: createHash('sha256').update(script).digest('hex') };
     });
+}
+
+/** Applies the migrations, and waits for a database that is not available yet. */
+export async function prepareDatabase(
+  pool: IDatabasePool,
+  engine: IEngine,
+  { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
+  logger?: Pick<ILogger, 'warn'>,
+): Promise<void> {
+  const onRetry: OnRetry = (error, nextTryInMs) =>
+    logger?.warn({
+      msg: 'the database cannot be used yet',
+      why: reasonOf(error),
+      place: placeOf(database),
+      nextTryInMs,
+    });
+  const migrationPool = engine.createMigrationPool();
+  try {
+    await migrate(migrationPool ?? pool, engine, startTimeoutMs, onRetry);
+  } catch (error) {
+    throw explained(error, engine);
+  } finally {
+    await migrationPool?.close();
+  }
 }

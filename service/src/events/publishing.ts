@@ -4,10 +4,10 @@ import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
 import type { ISqlDialect } from '../database/engine.js';
-import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
+import { feature, hosts, infrastructure, make, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
-import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
-import { type NewUser, transactionOptions, type User, userFeature, UserRepository } from '../users/users.js';
+import { orderFeature, OrderRepository } from '../orders/orders.js';
+import { transactionOptions, userFeature, UserRepository } from '../users/users.js';
 import { EventSender } from './sender.js';
 
 /** Calls back when the transaction is committed. */
@@ -25,61 +25,11 @@ export class TransactionEvents {
   ) {}
 
   /** The id of what it is about is the key: what happens to one order or user is sent in order. */
-  async publish(topic: string, about: { readonly id: string }): Promise<void> {
+  async publish<T extends { readonly id: string }>(topic: string, about: T): Promise<T> {
     await this.outbox.publish(this.connection, { topic, key: about.id, payload: about });
     if (this.#isFirst) this.onCommit(() => this.relay.wake());
     this.#isFirst = false;
-  }
-}
-
-/** @public The declaration of the graph names it. */
-export class PublishingOrderRepository extends OrderRepository {
-  readonly #events: TransactionEvents;
-
-  constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect, events: TransactionEvents) {
-    super(connection, context, dialect);
-    this.#events = events;
-  }
-
-  override async create(body: NewOrder): Promise<Order> {
-    const order = await super.create(body);
-    await this.#events.publish('order.created', order);
-    return order;
-  }
-}
-
-/** @public The declaration of the graph names it. */
-export class PublishingUserRepository extends UserRepository {
-  readonly #events: TransactionEvents;
-
-  constructor(connection: IConnection, dialect: ISqlDialect, events: TransactionEvents) {
-    super(connection, dialect);
-    this.#events = events;
-  }
-
-  override async create(data: NewUser): Promise<User> {
-    const user = await super.create(data);
-    await this.#events.publish('user.created', user);
-    return user;
-  }
-}
-
-/** Outside of a transaction: a user and its event need one. */
-export class TransactionalUserRepository extends UserRepository {
-  readonly #request: IContainer;
-
-  constructor(request: IContainer) {
-    super(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
-    this.#request = request;
-  }
-
-  override create(data: NewUser): Promise<User> {
-    const request = this.#request;
-    return runInTransaction(
-      request,
-      (scope) => scope.resolve('IUserRepository').create(data),
-      transactionOptions(request),
-    );
+    return about;
   }
 }
 
@@ -119,21 +69,42 @@ export const eventFeature = ({ serviceName, database, events }: Config) =>
             (act) =>
               afterCommit(scope, act),
         ),
-        ITransactionEvents: of('transaction', TransactionEvents, [
-          'IOutbox',
-          'IEventRelay',
-          'IConnection',
-          'IAfterCommit',
-        ]),
-        IOrderRepository: of('transaction', PublishingOrderRepository, [
-          'IConnection',
-          'IRequestContext',
-          'ISqlDialect',
-          'ITransactionEvents',
-        ]).override(),
+        ITransactionEvents: make(
+          'transaction',
+          (outbox: Outbox, relay: Relay, connection: IConnection, onCommit: AfterCommit) =>
+            new TransactionEvents(outbox, relay, connection, onCommit),
+          ['IOutbox', 'IEventRelay', 'IConnection', 'IAfterCommit'],
+        ),
+        IOrderRepository: make(
+          'transaction',
+          (connection: IConnection, context: IRequestContext, dialect: ISqlDialect, own: TransactionEvents) => {
+            const orders = new OrderRepository(connection, context, dialect);
+            const create = orders.create.bind(orders);
+            orders.create = async (body) => own.publish('order.created', await create(body));
+            return orders;
+          },
+          ['IConnection', 'IRequestContext', 'ISqlDialect', 'ITransactionEvents'],
+        ).override(),
         IUserRepository: [
-          make('request', (scope): TransactionalUserRepository => new TransactionalUserRepository(scope)).override(),
-          of('transaction', PublishingUserRepository, ['IConnection', 'ISqlDialect', 'ITransactionEvents']).override(),
+          // Outside of a transaction: a user and its event need one.
+          make('request', (request: IContainer): UserRepository => {
+            const users = new UserRepository(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
+            users.create = (data) => {
+              const options = transactionOptions(request);
+              return runInTransaction(request, (scope) => scope.resolve('IUserRepository').create(data), options);
+            };
+            return users;
+          }).override(),
+          make(
+            'transaction',
+            (connection: IConnection, dialect: ISqlDialect, own: TransactionEvents) => {
+              const users = new UserRepository(connection, dialect);
+              const create = users.create.bind(users);
+              users.create = async (data) => own.publish('user.created', await create(data));
+              return users;
+            },
+            ['IConnection', 'ISqlDialect', 'ITransactionEvents'],
+          ).override(),
         ],
       },
       hosts,

@@ -16,19 +16,10 @@ export function keyOf(secret: string): Buffer | undefined {
   return key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : undefined;
 }
 
-/** The headers by which a receiver knows who sent the body, and recognizes a repetition: those of Standard Webhooks. */
-function signedHeaders(key: Buffer, id: string, body: string): Record<string, string> {
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
-  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
-}
-
 /** At the time limit of a delivery the relay aborts with a code: the receiver was too slow. */
 function isShutdown({ aborted, reason }: AbortSignal): boolean {
   return aborted && (reason as { code?: unknown }).code !== 'AMBIT_TX_DELIVERY';
 }
-
-const CONTENT_TYPE = 'application/cloudevents+json; charset=utf-8';
 
 /**
  * Application-wide: posts events to the receiver, as CloudEvents in structured mode. In binary mode the type, the source and
@@ -55,26 +46,23 @@ export class EventSender {
     this.#isFailing = false;
   };
 
-  async #post(event: OutboxEvent, signal: AbortSignal): Promise<void> {
-    const body = this.#bodyOf(event);
-    const headers = { 'content-type': CONTENT_TYPE, ...signedHeaders(this.to.key, event.id, body) };
+  async #post({ id, topic, key, payload, createdAt }: OutboxEvent, signal: AbortSignal): Promise<void> {
+    const [type, time] = ['application/json', createdAt.toISOString()];
+    const about = { specversion: '1.0', id, source: this.source, type: topic, subject: key, time };
+    const body = JSON.stringify({ ...about, datacontenttype: type, data: payload });
+    // Those of Standard Webhooks, by which a receiver knows who sent the body, and recognizes a repetition.
+    const timestamp = String(Math.floor(Date.now() / 1000));
+    const signature = createHmac('sha256', this.to.key).update(`${id}.${timestamp}.${body}`).digest('base64');
+    const headers = {
+      'content-type': 'application/cloudevents+json; charset=utf-8',
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature}`,
+    };
     const response = await fetch(this.to.url, { method: 'POST', redirect: 'manual', signal, headers, body });
     // The connection is used again only when the response was read.
     await response.arrayBuffer();
     if (!response.ok) throw new Error(`The receiver responded with ${response.status}`);
-  }
-
-  #bodyOf({ id, topic, key, payload, createdAt }: OutboxEvent): string {
-    return JSON.stringify({
-      specversion: '1.0',
-      id,
-      source: this.source,
-      type: topic,
-      subject: key,
-      time: createdAt.toISOString(),
-      datacontenttype: 'application/json',
-      data: payload,
-    });
   }
 
   /** One line for an outage: every attempt would be a line otherwise. */

@@ -19,6 +19,7 @@ export const ErrorBody = Type.Object(
   { additionalProperties: false },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
+type ErrorResponse = HttpResponse<ErrorBody>;
 
 /** No cache keeps a response, which has personal data, and no browser takes it for anything but its type. */
 export const PROTECTED = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
@@ -33,14 +34,10 @@ export function textResponse(status: number, type: string, body: string): HttpRe
   return { status, headers: { 'content-type': type, 'content-length': String(Buffer.byteLength(body)) }, body };
 }
 
-export type ErrorResponse = HttpResponse<ErrorBody>;
-
-const RETRY = { 'retry-after': '1' };
 /** Refused at once, on purpose: the host has its maximum of requests in progress, or the pool of waiting callers, or the service shuts down. */
 const OVERLOAD: ReadonlySet<unknown> = new Set(['AMBIT_HTTP_OVERLOADED', 'AMBIT_TX_POOL_FULL', 'AMBIT_TX_POOL_CLOSED']);
-/** The server has too many connections. */
-const NO_ROOM = '53300';
-const TRY_AGAIN = 'Service Unavailable: try again in a moment';
+/** The SQLSTATE of a server with too many connections, and of one that is read-only: a standby, until connections go to the primary again. */
+const [NO_ROOM, READ_ONLY] = ['53300', '25006'];
 
 /** Our own messages for what the frameworks refuse, so that both hosts send the same. */
 const REFUSALS: Readonly<Record<number, string>> = {
@@ -59,15 +56,38 @@ const KEY_PROBLEMS: Readonly<Record<IdempotencyProblem, string>> = {
   reused: 'This Idempotency-Key was used for another request: take a new key for new work',
 };
 
+const response = (status: number, error: string, headers: ErrorResponse['headers'] = {}): ErrorResponse => ({
+  status,
+  headers,
+  body: { error },
+});
+const OUR_FAULT = response(500, 'Internal Server Error');
+const TRY_AGAIN = response(503, 'Service Unavailable: try again in a moment', { 'retry-after': '1' });
+// No Retry-After: an automatic retry without a key would do the work twice.
+const UNKNOWN = 'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same';
+
 /** The only place that turns an error into a response. No text of a driver or library reaches the client. */
 export function errorResponse(error: unknown): ErrorResponse {
   if (error instanceof Problem) return response(error.status, error.message, error.headers);
   if (error instanceof IdempotencyError) return response(error.status, KEY_PROBLEMS[error.problem], error.headers);
   if (error instanceof TransactionError) return databaseErrorResponse(error);
-  if (isOverload(error)) return response(503, TRY_AGAIN, RETRY);
-  const status = refusedStatus(error);
-  if (status !== undefined) return refusal(status);
-  return response(500, 'Internal Server Error');
+  if (isOverload(error)) return TRY_AGAIN;
+  // Fastify and Express mark the errors they refuse a request with; a status on any other error is ignored.
+  const { code, expose, status, statusCode = status } = Object(error) as Record<string, unknown>;
+  const isFromFramework = expose === true || (typeof code === 'string' && code.startsWith('FST_ERR_'));
+  const isRefusal = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
+  return isFromFramework && isRefusal ? refusal(statusCode) : OUR_FAULT;
+}
+
+function databaseErrorResponse(error: TransactionError): ErrorResponse {
+  // Only a test names a sandbox.
+  if (error.code === 'AMBIT_TX_SANDBOX') return response(400, error.message);
+  if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') return response(503, UNKNOWN);
+  const state = sqlStateOf(error);
+  if (error.unavailable || state === READ_ONLY) return TRY_AGAIN;
+  if (state?.startsWith('22')) return response(400, 'The request holds a value that cannot be stored');
+  if (state === '23505') return response(409, 'This exists already');
+  return OUR_FAULT;
 }
 
 export function refusal(status: number): ErrorResponse {
@@ -75,27 +95,22 @@ export function refusal(status: number): ErrorResponse {
   return response(known, REFUSALS[known] ?? '');
 }
 
-/** A failure that somebody has to investigate; a `Problem` is thrown on purpose. */
-function isOurFault(error: unknown, { status }: ErrorResponse): boolean {
-  return status >= 500 && !(error instanceof Problem) && !isOverload(error);
-}
-
 /** The request that failed, and its response as Node has it. */
-export interface FailedRequest {
+interface FailedRequest {
   readonly requestId: unknown;
   /** Absent when the host refused the request before it opened a scope. */
   readonly container: object | null | undefined;
   readonly res: ServerResponse;
 }
 
-/** The response to a failed request; a failure that is our fault is also logged. */
+/** The response to a failed request; a failure that somebody has to investigate is also logged: a `Problem` is thrown on purpose. */
 export function respondToFailure(
   { logger, onFailure, telemetry }: Pick<HostOptions, 'logger' | 'onFailure' | 'telemetry'>,
   { requestId, container, res }: FailedRequest,
   err: unknown,
 ): ErrorResponse {
   const sent = errorResponse(err);
-  if (!isOurFault(err, sent)) return sent;
+  if (sent.status < 500 || err instanceof Problem || isOverload(err)) return sent;
   onFailure?.(err);
   const traceIds = container ? telemetry?.traceIdsOf(container) : undefined;
   const record = { msg: 'request failed', requestId, ...traceIds, status: sent.status, err };
@@ -114,34 +129,4 @@ function isBusy(error: unknown): boolean {
 
 function isOverload(error: unknown): boolean {
   return OVERLOAD.has((Object(error) as { code?: unknown }).code);
-}
-
-function databaseErrorResponse(error: TransactionError): ErrorResponse {
-  // Only a test names a sandbox.
-  if (error.code === 'AMBIT_TX_SANDBOX') return response(400, error.message);
-  const state = sqlStateOf(error);
-  if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') {
-    // No Retry-After: an automatic retry without a key would do the work twice.
-    return response(
-      503,
-      'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same',
-    );
-  }
-  // 25006 is a read-only server: a standby, until connections go to the primary again.
-  if (error.unavailable || state === '25006') return response(503, TRY_AGAIN, RETRY);
-  if (state?.startsWith('22')) return response(400, 'The request holds a value that cannot be stored');
-  if (state === '23505') return response(409, 'This exists already');
-  return response(500, 'Internal Server Error');
-}
-
-/** Fastify and Express mark the errors they refuse a request with; a status on any other error is ignored. */
-function refusedStatus(error: unknown): number | undefined {
-  const { code, expose, status, statusCode = status } = (error ?? {}) as Record<string, unknown>;
-  const isFromFramework = expose === true || (typeof code === 'string' && code.startsWith('FST_ERR_'));
-  const isRefusal = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
-  return isFromFramework && isRefusal ? statusCode : undefined;
-}
-
-function response(status: number, error: string, headers: ErrorResponse['headers'] = {}): ErrorResponse {
-  return { status, headers, body: { error } };
 }

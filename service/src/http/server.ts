@@ -15,16 +15,14 @@ import { jsonResponse, PROTECTED, refusal } from './response.js';
 /** New clients may arrive without end, and the service has to stop. */
 const MAX_MS = 3000;
 
-/** `new URL()` refuses link-local addresses such as `[fe80::1%eth0]`. */
-const HOST_AND_PORT = /^http:\/\/\[?([^\]]*?)\]?:(\d+)$/;
-
 /**
  * Accepts the clients in the backlog of the listening socket: closing the server would reset their connections, and lose
  * what they had sent. Node accepts a few connections in each turn of its event loop. So this sends a request of its own: when
  * the response arrives, all clients that came earlier have been accepted and their requests read.
  */
 export async function acceptWaitingClients(url: string): Promise<void> {
-  const [, host, port] = HOST_AND_PORT.exec(url) ?? [];
+  // `new URL()` refuses link-local addresses such as `[fe80::1%eth0]`.
+  const [, host, port] = /^http:\/\/\[?([^\]]*?)\]?:(\d+)$/.exec(url) ?? [];
   try {
     const request = get({ host, port, path: '/health/live', agent: false, signal: AbortSignal.timeout(MAX_MS) });
     await once(request, 'response');
@@ -34,49 +32,31 @@ export async function acceptWaitingClients(url: string): Promise<void> {
   }
 }
 
-type Explain = (at: Pick<Config, 'host' | 'port'>, code: string) => readonly [message: string, exitCode: 1 | 78];
-
-const notLocal: Explain = ({ host }, code) => [
-  `HOST=${host} is not an address of this machine (${code}). Let HOST be 127.0.0.1, 0.0.0.0 or another of its addresses.`,
-  78,
-];
-
-const EXPLANATIONS: ReadonlyMap<unknown, Explain> = new Map([
-  [
-    'EADDRINUSE',
-    ({ host, port }, code) => [
-      `PORT=${port} is in use on ${host} (${code}). Stop the program that uses it, or change PORT.`,
-      1,
-    ],
-  ],
-  [
-    'EACCES',
-    ({ port }, code) => [`The service may not listen on PORT=${port} (${code}). Choose a PORT from 1024 up.`, 78],
-  ],
-  ['EADDRNOTAVAIL', notLocal],
-  ['EAFNOSUPPORT', notLocal],
-  ['EINVAL', notLocal],
-  [
-    'ENOTFOUND',
-    ({ host }, code) => [
-      `HOST=${host} has no address (${code}). Let HOST be an IP address, or a name that has one.`,
-      78,
-    ],
-  ],
-  [
-    'EAI_AGAIN',
-    ({ host }, code) => [
-      `HOST=${host} cannot be looked up now (${code}). Check the name service, or let HOST be an IP address.`,
-      1,
-    ],
-  ],
-]);
+type Explanation = readonly [exitCode: 1 | 78, message: string];
 
 /** Explains an error of `listen()`. Unknown errors are returned as they are. */
-export function listenError(error: unknown, at: Pick<Config, 'host' | 'port'>): unknown {
+export function listenError(error: unknown, { host, port }: Pick<Config, 'host' | 'port'>): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
-  const explanation = EXPLANATIONS.get(code)?.(at, code);
-  return explanation ? new ExplainedError(...explanation, { cause: error }) : error;
+  const notLocal: Explanation = [
+    78,
+    `HOST=${host} is not an address of this machine (${code}). Let HOST be 127.0.0.1, 0.0.0.0 or another of its addresses.`,
+  ];
+  const explanations: Readonly<Record<string, Explanation>> = {
+    EADDRINUSE: [1, `PORT=${port} is in use on ${host} (${code}). Stop the program that uses it, or change PORT.`],
+    EACCES: [78, `The service may not listen on PORT=${port} (${code}). Choose a PORT from 1024 up.`],
+    EADDRNOTAVAIL: notLocal,
+    EAFNOSUPPORT: notLocal,
+    EINVAL: notLocal,
+    ENOTFOUND: [78, `HOST=${host} has no address (${code}). Let HOST be an IP address, or a name that has one.`],
+    EAI_AGAIN: [
+      1,
+      `HOST=${host} cannot be looked up now (${code}). Check the name service, or let HOST be an IP address.`,
+    ],
+  };
+  const [exitCode, message] = explanations[code] ?? [];
+  return exitCode === undefined || message === undefined
+    ? error
+    : new ExplainedError(message, exitCode, { cause: error });
 }
 
 /** Completes what is in progress, with HTTP and without; after the timeout, connections are closed and the work is aborted. */
@@ -89,21 +69,11 @@ export async function closeServer(
   await Promise.all([drain(server, { timeoutMs, keepIdleMs, onError }), drainScopes(container, { timeoutMs })]);
 }
 
-/** Longer than the 60 s of load balancers, which must close first. */
-const KEEP_ALIVE_MS = 72_000;
-const HEADERS_MS = 30_000;
-const REQUEST_MS = 60_000;
-/** How long a connection may be without traffic during a request: longer than the database may take. */
-const NO_TRAFFIC_MS = 120_000;
+/** For `createServer()`, where alone Node reads these: it would look for late requests every 30 s only, which would add to the limits. */
+export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInterval: 1000 } as const;
+
 /** How long a client that still sends may read its response before the connection is closed. */
 const LINGER_MS = 1000;
-
-/** How often Node looks for requests that take too long. Its default of 30 s would add up to 30 s to the limits. */
-const CHECK_EVERY_MS = 1000;
-
-/** For `createServer()`: Node reads these only there. */
-export const SERVER_OPTIONS = { requireHostHeader: false, connectionsCheckingInterval: CHECK_EVERY_MS } as const;
-
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, [TOO_LATE]: 408 };
 
@@ -127,17 +97,13 @@ function limitConnections(server: Server, maxConnections: number, logger: Pick<I
   server.maxConnections = maxConnections;
   let refused = 0;
   let reporting: NodeJS.Timeout | undefined;
+  const msg = 'connections refused: as many are open as MAX_CONNECTIONS allows';
+  const fix =
+    'Look who has them open; raise MAX_CONNECTIONS, and the limit of open files (ulimit -n), where they are needed';
   const report = (): void => {
     reporting = undefined;
     if (refused === 0) return;
-    const fix =
-      'Look who has them open; raise MAX_CONNECTIONS, and the limit of open files (ulimit -n), where they are needed';
-    logger.warn({
-      msg: 'connections refused: as many are open as MAX_CONNECTIONS allows',
-      refused,
-      maxConnections,
-      fix,
-    });
+    logger.warn({ msg, refused, maxConnections, fix });
     refused = 0;
     reporting = setTimeout(report, REPORT_EVERY_MS).unref();
   };
@@ -153,22 +119,19 @@ export function limitServer(
   { logger, maxConnections }: Pick<HostOptions, 'logger' | 'maxConnections'>,
 ): void {
   if (maxConnections !== undefined) limitConnections(server, maxConnections, logger);
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.headersTimeout = HEADERS_MS;
-  server.requestTimeout = REQUEST_MS;
-  server.timeout = NO_TRAFFIC_MS;
-  server.on('checkExpectation', refuseExpectation(logger));
-}
-
-function refuseExpectation(logger: ILogger) {
-  return (req: IncomingMessage, res: ServerResponse): void => {
+  server.headersTimeout = 30_000;
+  server.requestTimeout = 60_000;
+  // Longer than the 60 s of load balancers, which must close first.
+  server.keepAliveTimeout = 72_000;
+  // A connection without traffic during a request: longer than the database may take.
+  server.timeout = 120_000;
+  server.on('checkExpectation', (req: IncomingMessage, res: ServerResponse) => {
     const requestId = newId();
     logRequest(logger, { requestId }, req, res);
-    const refused = refusal(417);
-    const { status, headers, body } = jsonResponse(refused.status, refused.body);
-    res.writeHead(status, { 'x-request-id': requestId, ...PROTECTED, ...headers });
-    res.end(body);
-  };
+    const { status, body: error } = refusal(417);
+    const { headers, body } = jsonResponse(status, error);
+    res.writeHead(status, { 'x-request-id': requestId, ...PROTECTED, ...headers }).end(body);
+  });
 }
 
 /**
@@ -177,10 +140,7 @@ function refuseExpectation(logger: ILogger) {
  */
 export function respondToClientError(logger: ILogger) {
   return ({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void => {
-    if (code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
+    if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const requestId = newId();
     const { status, body } = refusal(STATUS_OF[code] ?? 400);
     logger.info({ msg: 'request refused', requestId, status });
@@ -189,13 +149,9 @@ export function respondToClientError(logger: ILogger) {
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${text}`);
     // The rest of a late request must not be carried out.
-    if (code === TOO_LATE) socket.destroy();
-    else destroySoon(socket);
+    if (code === TOO_LATE) return void socket.destroy();
+    // Node checks no time limit on a connection that had an error.
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+    socket.once('close', () => clearTimeout(timer));
   };
-}
-
-/** Node checks no time limit on a connection that had an error. */
-function destroySoon(socket: Duplex): void {
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-  socket.once('close', () => clearTimeout(timer));
 }

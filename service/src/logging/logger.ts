@@ -4,37 +4,25 @@ import { type DestinationStream, levels, pino } from 'pino';
 import type { Config } from '../config/config.js';
 import type { IRequestContext } from '../ids.js';
 
-/** Formats all but the milliseconds once a second, because `toISOString()` is slow. */
-class IsoClock {
-  #second = NaN;
-  #start = '';
+let second = NaN;
+let start = '';
 
-  now(): string {
-    const now = Date.now();
-    const ms = now % 1000;
-    if (now - ms !== this.#second) {
-      this.#second = now - ms;
-      this.#start = new Date(this.#second).toISOString().slice(0, -'000Z'.length);
-    }
-    return `${this.#start}${String(ms).padStart(3, '0')}Z`;
+/** The result of `new Date().toISOString()`, which is slow: all but the milliseconds is formatted once a second. */
+export function isoNow(): string {
+  const now = Date.now();
+  const ms = now % 1000;
+  if (now - ms !== second) {
+    second = now - ms;
+    start = new Date(second).toISOString().slice(0, -'000Z'.length);
   }
+  return `${start}${String(ms).padStart(3, '0')}Z`;
 }
-
-/** All who ask within a second share what was formatted. */
-const clock = new IsoClock();
-
-/** The result of `new Date().toISOString()`. */
-export const isoNow = (): string => clock.now();
-
-/** The time as a field within a line of JSON, the form in which pino expects it. */
-const timeField = (): string => `,"time":"${isoNow()}"`;
 
 const STDOUT = 1;
 /** How much of the log waits in memory while stdout is blocked. Further lines are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const MAX_LINES_PER_WRITE = 256;
-const FIRST_RETRY_MS = 1;
-const LAST_RETRY_MS = 100;
+const RETRY_MS = 10;
 /** How long an exit waits for a slow reader: in total, and while it reads nothing. */
 const EXIT_FLUSH_MS = 2000;
 const EXIT_NO_READ_MS = 250;
@@ -73,7 +61,11 @@ export class LogOutput {
     }
     this.#keepOrDrop(Buffer.from(line).subarray(written));
     process.on('exit', this.#flushAtExit);
-    this.#flushIn(FIRST_RETRY_MS);
+    const retry = setInterval(() => {
+      if (!this.#flush()) return;
+      clearInterval(retry);
+      process.off('exit', this.#flushAtExit);
+    }, RETRY_MS).unref();
   }
 
   #keepOrDrop(bytes: Buffer): void {
@@ -86,24 +78,14 @@ export class LogOutput {
     this.#waitingBytes += bytes.length;
   }
 
-  #flushIn(ms: number): void {
-    const flush = (): void => {
-      const before = this.#waitingBytes;
-      if (this.#flush()) process.off('exit', this.#flushAtExit);
-      else this.#flushIn(this.#waitingBytes < before ? FIRST_RETRY_MS : Math.min(2 * ms, LAST_RETRY_MS));
-    };
-    setTimeout(flush, ms).unref();
-  }
-
   readonly #flushAtExit = (): void => {
-    const start = Date.now();
+    const end = Date.now() + EXIT_FLUSH_MS;
     const never = new Int32Array(new SharedArrayBuffer(4));
-    let readAt = start;
-    let waitingBytes = this.#waitingBytes;
-    while (!this.#flush() && Date.now() < Math.min(start + EXIT_FLUSH_MS, readAt + EXIT_NO_READ_MS)) {
-      if (this.#waitingBytes < waitingBytes) readAt = Date.now();
-      waitingBytes = this.#waitingBytes;
-      Atomics.wait(never, 0, 0, FIRST_RETRY_MS);
+    let readAt = Date.now();
+    for (let before = this.#waitingBytes; !this.#flush(); before = this.#waitingBytes) {
+      if (this.#waitingBytes < before) readAt = Date.now();
+      if (Date.now() > Math.min(end, readAt + EXIT_NO_READ_MS)) return;
+      Atomics.wait(never, 0, 0, 1);
     }
   };
 
@@ -123,18 +105,16 @@ export class LogOutput {
 
   #removeWritten(bytes: number): void {
     this.#waitingBytes -= bytes;
-    let lines = 0;
     let left = bytes;
-    for (let line = this.#waiting[lines]; line && line.length <= left; line = this.#waiting[lines]) {
-      left -= line.length;
-      lines += 1;
-    }
-    this.#waiting.splice(0, lines);
-    if (left > 0 && this.#waiting[0]) this.#waiting[0] = this.#waiting[0].subarray(left);
+    const isWhole = (line: Buffer): boolean => (left -= line.length) >= 0;
+    const first = this.#waiting.findIndex((line) => !isWhole(line));
+    const rest = this.#waiting[first];
+    this.#waiting.splice(0, rest ? first : this.#waiting.length);
+    if (rest) this.#waiting[0] = rest.subarray(rest.length + left);
   }
 
   #reportDropped(): void {
-    const { code } = (this.#error ?? {}) as NodeJS.ErrnoException;
+    const { code } = Object(this.#error) as NodeJS.ErrnoException;
     const report = { level: 40, time: isoNow(), msg: 'log lines were dropped', dropped: this.#unreported, code };
     this.#unreported = 0;
     this.#keepOrDrop(Buffer.from(`${JSON.stringify(report)}\n`));
@@ -151,7 +131,7 @@ export interface ILogger {
 
 /** Writes lines to stdout by default; `LogOutput` says what happens when stdout is blocked. */
 export function createLogger(level: Config['logLevel'], destination: DestinationStream = new LogOutput()): ILogger {
-  return pino({ level, base: null, timestamp: timeField }, destination);
+  return pino({ level, base: null, timestamp: () => `,"time":"${isoNow()}"` }, destination);
 }
 
 /** Shows each line also in the inspector, at the request that wrote it. */

@@ -1,13 +1,19 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import type { ReadSource, ReplicatedPool } from '@ambit/transaction/replicas';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
-import { type Meter, trace } from '@opentelemetry/api';
+import {
+  createNoopMeter,
+  INVALID_SPAN_CONTEXT,
+  type Meter,
+  trace,
+  type Tracer,
+  type TracerProvider,
+} from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { Config } from '../config/config.js';
 import type { LogOutput } from '../logging/logger.js';
-import { noMetrics, noTraces } from './nothing.js';
 
 /** The part of telemetry that the hosts use. */
 export interface Telemetry {
@@ -17,6 +23,15 @@ export interface Telemetry {
   traceIdsOf(scope: object): TraceIds | undefined;
   stop(): Promise<void>;
 }
+
+const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+const noTracer: Tracer = {
+  startSpan: () => noSpan,
+  startActiveSpan: (_name: string, ...rest: unknown[]) => (rest.at(-1) as (span: typeof noSpan) => never)(noSpan),
+};
+/** Creates no spans, whatever SDK is installed, and has no ids for the log. */
+const noTraces: TracerProvider = { getTracer: () => noTracer };
+const noMetrics = { getMeter: createNoopMeter };
 
 type TelemetryOptions = Pick<Config, 'metrics' | 'traces' | 'serviceName'>;
 

@@ -166,23 +166,15 @@ export async function discard(stream: Readable): Promise<void> {
 }
 
 /** Undefined without `?limit=` and `?after=`. */
-function readPage({ limit, after }: Readonly<Record<string, unknown>>): Page | undefined {
-  if (limit === undefined && after === undefined) return undefined;
-  return { limit: readLimit(limit), after: readId(after) };
-}
-
-function readLimit(text: unknown): number | undefined {
-  if (text === undefined) return undefined;
-  const limit = typeof text === 'string' && /^\d{1,4}$/.test(text) ? Number(text) : undefined;
-  if (limitCheck.Check(limit)) return limit;
-  throw new Problem(400, `query.limit must be a whole number from 1 to ${MAX_PER_PAGE}, given once`);
-}
-
-function readId(text: unknown): string | undefined {
-  if (text === undefined) return undefined;
-  const id = typeof text === 'string' ? storedId(text) : undefined;
-  if (id !== undefined) return id;
-  throw new Problem(400, 'query.after must be the id of a user, given once');
+function readPage({ limit: count, after: id }: Readonly<Record<string, unknown>>): Page | undefined {
+  if (count === undefined && id === undefined) return undefined;
+  const limit = typeof count === 'string' && /^\d{1,4}$/.test(count) ? Number(count) : undefined;
+  if (count !== undefined && !limitCheck.Check(limit))
+    throw new Problem(400, `query.limit must be a whole number from 1 to ${MAX_PER_PAGE}, given once`);
+  const after = typeof id === 'string' ? storedId(id) : undefined;
+  if (id !== undefined && after === undefined)
+    throw new Problem(400, 'query.after must be the id of a user, given once');
+  return { limit, after };
 }
 
 export async function getUser(users: IUserRepository, id: string): Promise<User> {
@@ -191,32 +183,8 @@ export async function getUser(users: IUserRepository, id: string): Promise<User>
   return user;
 }
 
-/** `extra` is added to the audit record: the two hosts differ in it. */
+/** `extra` is added to the audit record: the two hosts differ in it. With a key the user and the key are stored in one transaction. */
 export async function createUser(
-  request: IContainer,
-  key: IdempotencyHeader,
-  data: NewUser,
-  extra: object,
-): Promise<HttpResponse<User>> {
-  if (key !== undefined) return createUserOnce(request, key, data, extra);
-  const users = request.resolve('IUserRepository');
-  const audit = request.resolve('IAuditLogger');
-  const user = await users.create(data).catch(throwOutcomeUnknown);
-  await auditCreation(audit, user, extra);
-  return { status: 201, headers: {}, body: user };
-}
-
-/** A statement outside a transaction commits itself. When its connection is lost, nobody knows whether it did. */
-function throwOutcomeUnknown(error: unknown): never {
-  if (error instanceof TransactionError && error.code === 'AMBIT_TX_CONNECTION_LOST') {
-    const what = 'The connection was lost while a user was being stored';
-    throw new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', what, { cause: error });
-  }
-  throw error;
-}
-
-/** Stores the user and the key in one transaction. */
-async function createUserOnce(
   request: IContainer,
   key: IdempotencyHeader,
   data: NewUser,
@@ -224,6 +192,11 @@ async function createUserOnce(
 ): Promise<HttpResponse<User>> {
   // Resolved before the work: a client that disconnects during COMMIT disposes the scope, and a stored user must be audited.
   const audit = request.resolve('IAuditLogger');
+  if (key === undefined) {
+    const user = await request.resolve('IUserRepository').create(data).catch(throwOutcomeUnknown);
+    await audit.log('user_created', { userId: user.id, ...extra });
+    return { status: 201, headers: {}, body: user };
+  }
   const { userId: caller } = request.resolve('IRequestContext');
   const response = await request
     .resolve('IIdempotency')
@@ -233,8 +206,15 @@ async function createUserOnce(
       async (scope) => ({ status: 201, body: await scope.resolve('IUserRepository').create(data) }),
       transactionOptions(request),
     );
-  if (!response.replayed) await auditCreation(audit, response.body, extra);
+  if (!response.replayed) await audit.log('user_created', { userId: response.body.id, ...extra });
   return response;
+}
+
+/** A statement outside a transaction commits itself. When its connection is lost, nobody knows whether it did. */
+function throwOutcomeUnknown(error: unknown): never {
+  if (!(error instanceof TransactionError) || error.code !== 'AMBIT_TX_CONNECTION_LOST') throw error;
+  const what = 'The connection was lost while a user was being stored';
+  throw new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', what, { cause: error });
 }
 
 /** A transaction with the time limit of the service, which is rolled back when the client disconnects. */
@@ -246,10 +226,6 @@ export function transactionOptions(request: IContainer): TransactionOptions {
     signal: request.resolve('IRequestSignal'),
     onError: (err) => logger.error({ msg: 'The transaction failed to close', requestId, err }),
   };
-}
-
-function auditCreation(audit: IAuditLogger, user: User, extra: object): Promise<void> {
-  return audit.log('user_created', { userId: user.id, ...extra });
 }
 
 const fields = {

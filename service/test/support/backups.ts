@@ -1,14 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'vitest';
 import { mariadb, openDatabaseOfServer, postgres, type TestDatabase } from './databases.js';
 import { type Exit, ServiceProcess } from './service-process.js';
 
 export type Environment = Readonly<Record<string, string>>;
-
-/** The client programs of PostgreSQL are found by it. */
-export const PATH = { PATH: process.env['PATH'] ?? '' };
 
 /** A folder and databases of one test. */
 export class BackupPlace {
@@ -31,6 +30,8 @@ export interface BackupKind {
   readonly name: string;
   readonly missing: boolean;
   open(place: BackupPlace): Promise<Environment>;
+  /** As docs/service/backup.md describes it. */
+  backUp(env: Environment, file: string): unknown;
   /** As docs/service/backup.md describes it; returns the environment of the restored database. */
   restore(place: BackupPlace, file: string): Promise<Environment>;
 }
@@ -40,6 +41,7 @@ export const backupKinds: readonly BackupKind[] = [
     name: 'SQLite',
     missing: false,
     open: async ({ folder }) => ({ DATA_DIR: join(folder, 'data') }),
+    backUp: async (env, file) => expect((await backup(env, file)).code).toBe(0),
     restore: async ({ folder }, file) => {
       const DATA_DIR = join(folder, 'restored');
       mkdirSync(DATA_DIR);
@@ -51,6 +53,7 @@ export const backupKinds: readonly BackupKind[] = [
     name: 'PostgreSQL',
     missing: postgres.missing,
     open: (place) => place.newDatabase(),
+    backUp: (env, file) => run('pg_dump', '--format=custom', `--file=${file}`, env['DATABASE_URL'] ?? ''),
     restore: async (place, file) => {
       const env = await place.newDatabase();
       execFileSync('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${env['DATABASE_URL']}`, file]);
@@ -61,15 +64,27 @@ export const backupKinds: readonly BackupKind[] = [
     name: 'MariaDB',
     missing: mariadb.missing,
     open: (place) => place.newDatabase(mariadb.open),
+    backUp: (env, file) => {
+      const [server, name] = serverOf(env);
+      return run('mariadb-dump', ...server, '--single-transaction', `--result-file=${file}`, name);
+    },
     restore: async (place, file) => {
       const env = await place.newDatabase(mariadb.open);
-      const { hostname, port, username, pathname } = new URL(env['DATABASE_URL'] ?? '');
-      const server = [`--host=${hostname}`, `--port=${port || 3306}`, `--user=${username}`, '--protocol=tcp'];
-      execFileSync('mariadb', [...server, pathname.slice(1)], { input: readFileSync(file) });
+      const [server, name] = serverOf(env);
+      execFileSync('mariadb', [...server, name], { input: readFileSync(file) });
       return env;
     },
   },
 ];
+
+function serverOf(env: Environment): [args: string[], database: string] {
+  const { hostname, port, username, pathname } = new URL(env['DATABASE_URL'] ?? '');
+  const args = [`--host=${hostname}`, `--port=${port || 3306}`, `--user=${username}`, '--protocol=tcp'];
+  return [args, pathname.slice(1)];
+}
+
+/** Not in the same turn: the clients of the service are in this process. */
+const run = (program: string, ...args: string[]): Promise<unknown> => promisify(execFile)(program, args);
 
 export function backup(env: Environment, ...args: string[]): Promise<Exit> {
   return new ServiceProcess(env, { program: 'backup.js', args }).exit;

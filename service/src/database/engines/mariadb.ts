@@ -14,8 +14,9 @@ import {
   MIGRATION_STATEMENT_MS,
   type MigrationRules,
   type Queryable,
+  SERVER,
 } from '../engine.js';
-import { explained, explainServer, FOREIGN_DATABASE, reasonOf } from '../unusable.js';
+import { explainServer, FOREIGN_DATABASE, reasonOf } from '../unusable.js';
 
 /** The texts of our tables: `'a'`, `'A'` and `'a '` are different keys, in the order of their characters' numbers. */
 const COLLATION = 'CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin';
@@ -99,78 +100,22 @@ const ADVICE: Readonly<Record<number, string>> = {
 /** A missing table or column. */
 const ABSENT: ReadonlySet<number | undefined> = new Set([1054, 1146]);
 
-const MISSING_PROGRAM =
-  'Install the client programs of MariaDB (on Debian: apt-get install mariadb-client),' +
-  " of the server's version or a newer one";
-
 /** How long the server may take to stop a statement by itself; then its connection is closed. */
 const STOP_MS = 1000;
 
-export class MariadbEngine implements IEngine {
-  readonly dialect = mariadbDialect;
-  readonly migrations = mariadbMigrations;
-  readonly place = { where: 'at DATABASE_URL', variable: 'DATABASE_URL' };
-  readonly isInMemory = false;
-
-  constructor(private readonly config: MariadbConfig) {}
-
-  createPool(): DatabasePool {
-    return createPool(this.config);
-  }
-
-  /** One connection holds the lock, the other creates the tables: that would complete the transaction of the lock. */
-  createMigrationPool(): DatabasePool {
-    return createPool({ ...this.config, poolSize: 2, queryTimeoutMs: MIGRATION_STATEMENT_MS });
-  }
-
-  exists(): boolean {
-    return true;
-  }
-
-  explain(error: unknown): string | undefined {
-    const number = numberOf(error) ?? '';
-    return explainServer(error, { name: 'MariaDB', tls: 'ssl-mode, ssl-ca, ssl-cert and ssl-key' }, number, ADVICE);
-  }
-
-  isAbsence(error: unknown): boolean {
-    return ABSENT.has(numberOf(error));
-  }
-
-  async backUp(target: string): Promise<void> {
-    const { dumpTo, noTablesToDump, run } = await import('../dump.js');
-    const pool = this.createPool();
-    try {
-      await pool.query('SELECT id FROM migration_lock');
-    } catch (error) {
-      throw this.isAbsence(error) ? noTablesToDump() : explained(error, this);
-    } finally {
-      await pool.close();
-    }
-    const { password, database } = this.config.server;
-    const secrets = { MYSQL_PWD: password };
-    await dumpTo(target, async (file) => {
-      const args = [...argumentsOf(this.config.server), `--result-file=${file}`, database];
-      await run({ program: 'mariadb-dump', args, secrets, missing: MISSING_PROGRAM });
-    });
-  }
-}
-
-/** One snapshot, which blocks no order. */
-function argumentsOf({ host, port, user, sslMode, sslFiles }: MariadbServer): string[] {
-  const ssl = Object.entries(sslFiles).map(([name, file]) => `--ssl-${name}=${file}`);
-  // Its client checks the name in the certificate, too, or nothing.
-  if (sslMode.startsWith('VERIFY_')) ssl.push('--ssl-verify-server-cert');
-  if (sslMode === 'DISABLED') ssl.push('--skip-ssl');
-  const server = [`--host=${host}`, `--port=${port}`, '--protocol=tcp', `--user=${user}`];
-  return [
-    '--no-defaults',
-    ...server,
-    ...ssl,
-    '--single-transaction',
-    '--skip-lock-tables',
-    '--default-character-set=utf8mb4',
-  ];
-}
+export const mariadbEngine = (config: MariadbConfig): IEngine => ({
+  ...SERVER,
+  dialect: mariadbDialect,
+  migrations: mariadbMigrations,
+  createPool: () => createPool(config),
+  // One connection holds the lock, the other creates the tables: that would complete the transaction of the lock.
+  createMigrationPool: () => createPool({ ...config, poolSize: 2, queryTimeoutMs: MIGRATION_STATEMENT_MS }),
+  explain: (error) => {
+    const server = { name: 'MariaDB', tls: 'ssl-mode, ssl-ca, ssl-cert and ssl-key' };
+    return explainServer(error, server, numberOf(error) ?? '', ADVICE);
+  },
+  isAbsence: (error) => ABSENT.has(numberOf(error)),
+});
 
 function createPool({ server, poolSize, acquireTimeoutMs, queryTimeoutMs }: MariadbConfig): DatabasePool {
   const { host, port, user, password, database } = server;
@@ -227,19 +172,16 @@ function withSettings(driver: Mysql2.Pool, queryTimeoutMs: number): Mysql2Pool {
 
 function sslOf({ sslMode, sslFiles }: MariadbServer): Pick<Mysql2.PoolOptions, 'ssl'> {
   if (sslMode === 'DISABLED') return {};
-  const files = Object.entries(sslFiles).map(([name, file]) => [name, readPem(file)]);
-  return {
-    ssl: {
-      ...Object.fromEntries(files),
-      rejectUnauthorized: sslMode.startsWith('VERIFY_'),
-      verifyIdentity: sslMode === 'VERIFY_IDENTITY',
-    },
-  };
-}
-
-function readPem(file: string): Buffer {
   try {
-    return readFileSync(file);
+    const files = Object.entries(sslFiles).map(([name, file]) => [name, readFileSync(file)]);
+    const verifyIdentity = sslMode === 'VERIFY_IDENTITY';
+    return {
+      ssl: {
+        ...Object.fromEntries(files),
+        rejectUnauthorized: verifyIdentity || sslMode === 'VERIFY_CA',
+        verifyIdentity,
+      },
+    };
   } catch (cause) {
     const what = `MariaDB cannot be reached: ${reasonOf(cause)}`;
     throw new ExplainedError(`${what}. Correct ssl-ca, ssl-cert and ssl-key in DATABASE_URL.`, 1, { cause });

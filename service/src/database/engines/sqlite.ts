@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { type DatabasePool, sqlStateOf } from '@ambit/transaction';
-import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
+import { sqlStateOf } from '@ambit/transaction';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
 import type { SqliteConfig } from '../../config/config.js';
 import { ExplainedError } from '../../problem.js';
 import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, rowsOf, sharedMigrations, sharedSql } from '../engine.js';
@@ -32,61 +32,38 @@ const ADVICE: Readonly<Record<string, string>> = {
 const FOREIGN = /\balready exists$|^no such column\b|\bhas no column named\b/;
 const ABSENT = /^no such (?:table|column)\b/;
 
-export class SqliteEngine implements IEngine {
-  readonly dialect = sqliteDialect;
-  readonly migrations = sharedMigrations;
-  readonly place: IEngine['place'];
-  readonly isInMemory: boolean;
-  readonly #config: SqliteConfig;
+/** The file of the embedded database, or `:memory:`. */
+export const fileOf = ({ folder }: SqliteConfig): string => (folder === ':memory:' ? folder : join(folder, 'ambit.db'));
 
-  constructor(config: SqliteConfig) {
-    this.#config = config;
-    this.place = { where: `in the folder ${config.folder}`, variable: 'DATA_DIR' };
-    this.isInMemory = config.folder === ':memory:';
-  }
-
-  createPool(): DatabasePool {
-    const { folder, acquireTimeoutMs } = this.#config;
-    if (!this.isInMemory) createFolder(folder);
-    try {
-      return createSqlitePool({ path: this.#file, acquireTimeoutMs, closeTimeoutMs: CLOSE_TIMEOUT_MS });
-    } catch (error) {
-      throw explained(error, this);
-    }
-  }
-
-  createMigrationPool(): undefined {
-    return undefined;
-  }
-
-  exists(): boolean {
-    return existsSync(this.#file);
-  }
-
-  explain(error: unknown): string | undefined {
-    const state = sqlStateOf(error) ?? '';
-    const reason = reasonOf(error);
-    const advice =
-      ADVICE[state] ??
-      (isConnectionFault(error) ? ADVICE['58030'] : undefined) ??
-      (FOREIGN.test(reason) ? `${FOREIGN_DATABASE} DATA_DIR name another folder` : undefined);
-    if (advice === undefined) return undefined;
-    return `The file ambit.db in ${this.#config.folder} cannot be used: ${reason} (${state}). ${advice}.`;
-  }
-
-  isAbsence(error: unknown): boolean {
-    return ABSENT.test(reasonOf(error));
-  }
-
-  async backUp(target: string): Promise<void> {
-    await backupSqlite({ filename: this.#file, to: target });
-  }
-
-  /** The file of the embedded database, or `:memory:`. */
-  get #file(): string {
-    const { folder } = this.#config;
-    return this.isInMemory ? folder : join(folder, 'ambit.db');
-  }
+export function sqliteEngine(config: SqliteConfig): IEngine {
+  const { folder, acquireTimeoutMs } = config;
+  const isInMemory = folder === ':memory:';
+  const engine: IEngine = {
+    dialect: sqliteDialect,
+    migrations: sharedMigrations,
+    place: { where: `in the folder ${folder}`, variable: 'DATA_DIR' },
+    isInMemory,
+    exists: () => existsSync(fileOf(config)),
+    createPool: () => {
+      if (!isInMemory) createFolder(folder);
+      try {
+        return createSqlitePool({ path: fileOf(config), acquireTimeoutMs, closeTimeoutMs: CLOSE_TIMEOUT_MS });
+      } catch (error) {
+        throw explained(error, engine);
+      }
+    },
+    createMigrationPool: () => undefined,
+    explain: (error) => {
+      const [state, reason] = [sqlStateOf(error) ?? '', reasonOf(error)];
+      const advice =
+        ADVICE[state] ??
+        (isConnectionFault(error) ? ADVICE['58030'] : undefined) ??
+        (FOREIGN.test(reason) ? `${FOREIGN_DATABASE} DATA_DIR name another folder` : undefined);
+      return advice && `The file ambit.db in ${folder} cannot be used: ${reason} (${state}). ${advice}.`;
+    },
+    isAbsence: (error) => ABSENT.test(reasonOf(error)),
+  };
+  return engine;
 }
 
 function createFolder(folder: string): void {

@@ -14,35 +14,34 @@ import express, {
   type Response,
   Router,
 } from 'express';
+import { bodyCheck, JsonBodies, mayHaveBody } from '../http/body.js';
 import {
   beginRequest,
-  bodyCheck,
   identifyCaller,
-  JsonBodies,
-  mayHaveBody,
   normalizedPath,
   pathOf,
   requireOneHost,
   simplifyTargets,
-} from '../../http/request.js';
-import { JSON_TYPE, PROTECTED, respondToFailure } from '../../http/response.js';
-import { isEssential, serviceRoutes, unrouted } from '../../http/routes.js';
-import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../../http/server.js';
-import type { ILogger } from '../../logging/logger.js';
-import { lockOrder, NewOrder, placeOrder } from '../../orders/orders.js';
-import { Problem } from '../../problem.js';
-import { createUser, discard, getUser, listUsers, NewUser } from '../../users/users.js';
-import { type Host, type HostOptions, urlOf } from '../host.js';
+} from '../http/request.js';
+import { JSON_TYPE, PROTECTED, respondToFailure } from '../http/response.js';
+import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
+import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
+import type { ILogger } from '../logging/logger.js';
+import { lockOrder, NewOrder, placeOrder } from '../orders/orders.js';
+import { Problem } from '../problem.js';
+import { createUser, discard, getUser, listUsers, NewUser } from '../users/users.js';
+import { type Host, type HostOptions, urlOf } from './host.js';
 
 const PROTECTIONS = Object.entries(PROTECTED);
+const STRICT = { caseSensitive: true, strict: true };
 
 function handleErrors(options: HostOptions): ErrorRequestHandler {
   // Express recognizes error handlers by their four parameters.
   return (error, req, res, _next) => {
     const failed = { requestId: res.getHeader('x-request-id'), container: req.container, res };
     const { status, headers, body } = respondToFailure(options, failed, error);
+    // Express's own handler would destroy the socket as well, and write the stack to stderr.
     if (res.headersSent) {
-      // Express's own handler would do the same, and write the stack to stderr.
       req.socket.destroy();
       return;
     }
@@ -93,9 +92,6 @@ function takeBody(req: Request): unknown {
   return body;
 }
 
-/** Parses a query as Fastify does. */
-const parseQuery = (text: string): object => parse(text, '&', '=', { maxKeys: 0 });
-
 /** Express decodes only the parameters of a path, and compares the rest as it was sent. */
 function decodable(target: string): string {
   const path = pathOf(target);
@@ -107,67 +103,45 @@ function decodable(target: string): string {
   return normalizedPath(path) + target.slice(path.length);
 }
 
-const checkNewOrder = bodyCheck(NewOrder);
-
 /** `withTransaction()` commits when the handler calls `res.json()`, and sends the response after COMMIT. */
 function orderRoutes({ logger, transaction }: HostOptions): Router {
-  const router = Router({ caseSensitive: true, strict: true });
-  const onError = logError(logger, 'The transaction failed to close');
-  const onSecondResponse = logError(logger, 'A second response was dropped');
-
-  router.post('/', checkOrder, withTransaction({ ...transaction, onError, onSecondResponse }), async (req, res) => {
-    const { status, headers, body } = await placeOrder(
-      req.transactionScope as IContainer,
-      res.locals['locked'] as LockedRequest | undefined,
-      orderIn(req),
-    );
+  const checkNewOrder = bodyCheck(NewOrder);
+  const orderIn = (req: Request): NewOrder => req.body as NewOrder;
+  // Everything that can be refused is refused before a connection is acquired.
+  const checkOrder: RequestHandler = (req, res, next) => {
+    req.body = checkNewOrder(takeBody(req));
+    res.locals['locked'] = lockOrder(req.container, req.headers['idempotency-key'], orderIn(req));
+    next();
+  };
+  const withOrder = withTransaction({
+    ...transaction,
+    onError: logError(logger, 'The transaction failed to close'),
+    onSecondResponse: logError(logger, 'A second response was dropped'),
+  });
+  return Router(STRICT).post('/', checkOrder, withOrder, async (req, res) => {
+    const locked = res.locals['locked'] as LockedRequest | undefined;
+    const { status, headers, body } = await placeOrder(req.transactionScope as IContainer, locked, orderIn(req));
     res.status(status).set(headers).json(body);
   });
-
-  return router;
 }
 
-/** Everything that can be refused is refused before a connection is acquired. */
-const checkOrder: RequestHandler = (req, res, next) => {
-  req.body = checkNewOrder(takeBody(req));
-  res.locals['locked'] = lockOrder(req.container, req.headers['idempotency-key'], orderIn(req));
-  next();
-};
-
-const orderIn = (req: Request): NewOrder => req.body as NewOrder;
-
-const checkNewUser = bodyCheck(NewUser);
-
 function userRoutes(): Router {
-  const router = Router({ caseSensitive: true, strict: true });
-
-  router.get(
-    '/',
-    withDeps({ users: 'IUserRepository', audit: 'IAuditLogger' }, async (req, res, services) => {
-      const list = await listUsers(services, req.query);
-      if (list instanceof Readable) await sendStream(req, res, list);
-      else res.json(list);
-    }),
-  );
-
-  router.get(
-    '/:id',
-    withDeps({ users: 'IUserRepository' }, async (req, res, { users }) => {
-      res.json(await getUser(users, String(req.params['id'])));
-    }),
-  );
-
-  router.post(
-    '/',
-    withDeps({ context: 'IRequestContext' }, async (req, res, { context: { requestId } }) => {
-      const data = checkNewUser(takeBody(req));
-      const key = req.headers['idempotency-key'];
-      const { status, headers, body } = await createUser(req.container, key, data, { requestId });
-      res.status(status).set(headers).json(body);
-    }),
-  );
-
-  return router;
+  const checkNewUser = bodyCheck(NewUser);
+  const list = withDeps({ users: 'IUserRepository', audit: 'IAuditLogger' }, async (req, res, services) => {
+    const users = await listUsers(services, req.query);
+    if (users instanceof Readable) await sendStream(req, res, users);
+    else res.json(users);
+  });
+  const find = withDeps({ users: 'IUserRepository' }, async (req, res, { users }) => {
+    res.json(await getUser(users, String(req.params['id'])));
+  });
+  const create = withDeps({ context: 'IRequestContext' }, async (req, res, { context: { requestId } }) => {
+    const data = checkNewUser(takeBody(req));
+    const key = req.headers['idempotency-key'];
+    const { status, headers, body } = await createUser(req.container, key, data, { requestId });
+    res.status(status).set(headers).json(body);
+  });
+  return Router(STRICT).get('/', list).get('/:id', find).post('/', create);
 }
 
 /** Sends a stream of JSON text. Rejects when the stream fails, but not when the client disconnects. */
@@ -188,11 +162,8 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   const { logger, telemetry, inspect, sandboxes } = options;
   const app = express();
   // These make Express respond as Fastify does.
-  app.disable('x-powered-by');
-  app.disable('etag');
-  app.enable('case sensitive routing');
-  app.enable('strict routing');
-  app.set('query parser', parseQuery);
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
+  app.set('query parser', (text: string): object => parse(text, '&', '=', { maxKeys: 0 }));
   Object.defineProperty(app.request, 'fresh', { value: false });
 
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
@@ -206,15 +177,12 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   app.options(/.*/, refuseUnrouted);
   app.use('/api/users', userRoutes());
   app.use('/api/orders', orderRoutes(options));
-  for (const { method, path, respond } of serviceRoutes(options)) {
+  for (const { method, path, respond } of serviceRoutes(options))
     app[method](path, async (req, res) => {
       const { status, headers, body } = await respond(req);
       res.status(status).set(headers).end(body);
     });
-  }
-  app.use(refuseUnrouted);
-  app.use(handleErrors(options));
-  return app;
+  return app.use(refuseUnrouted).use(handleErrors(options));
 }
 
 export function createExpressHost(container: IContainer, options: HostOptions): Host {

@@ -1,0 +1,133 @@
+import { lookup } from 'node:dns/promises';
+import { maxHeaderSize } from 'node:http';
+import type { IContainer } from '@ambit/container';
+import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import { inspectorPlugin } from '@ambit/inspector/fastify';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import { bodyValidator, JsonBodies, mayHaveBody } from '../http/body.js';
+import { beginRequest, identifyCaller, logRequest, requireOneHost, simplifyTargets } from '../http/request.js';
+import { errorResponse, type HttpResponse, PROTECTED, respondToFailure } from '../http/response.js';
+import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
+import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
+import { newId } from '../ids.js';
+import type { ILogger } from '../logging/logger.js';
+import { type Host, type HostOptions, urlOf } from './host.js';
+import { orderRoutes, userRoutes, validatingSerializer } from './fastify-routes.js';
+
+/** Logs an error that cannot change the response any more. */
+function logError(logger: ILogger, msg: string) {
+  return (err: unknown, { id: requestId }: FastifyRequest): void => logger.error({ msg, requestId, err });
+}
+
+const send = (reply: FastifyReply, { status, headers, body }: HttpResponse): FastifyReply =>
+  reply.code(status).headers(PROTECTED).headers(headers).send(body);
+
+/** These hooks run before the handler of each request, whatever its address. */
+function addHooks(server: FastifyInstance, options: HostOptions): void {
+  const { identify, telemetry } = options;
+  const bodies = new JsonBodies();
+
+  server.addHook('onRequest', (request, reply, done) => {
+    const { requestId } = beginRequest(options, request.container, request.raw, reply.raw);
+    request.id = requestId;
+    reply.header('x-request-id', requestId).headers(PROTECTED);
+    requireOneHost(request.raw);
+    done();
+  });
+  if (identify)
+    server.addHook('onRequest', ({ raw, container }) =>
+      identifyCaller(identify, raw, container.resolve('IRequestContext')),
+    );
+  // Bodies are read before Fastify looks at their headers: it would close the connection of each that it refuses.
+  server.addHook('preParsing', (request, _reply, payload, done) => {
+    if (mayHaveBody(request.raw)) void readBody(bodies, request, (error) => done(error, payload));
+    else done(null, payload);
+  });
+  server.addHook('preParsing', (request, _reply, _payload, done) =>
+    done(request.is404 ? unrouted(request.url, telemetry) : null),
+  );
+  server.removeAllContentTypeParsers();
+  // The most frequent type is found at once, `*` only after a search.
+  for (const type of ['application/json', '*'])
+    server.addContentTypeParser(type, (request, _payload, done) => done(null, request.body));
+}
+
+async function readBody(
+  bodies: JsonBodies,
+  request: FastifyRequest,
+  done: (error: Error | null) => void,
+): Promise<void> {
+  try {
+    request.body = await bodies.read(request.raw);
+  } catch (error) {
+    return done(error as Error);
+  }
+  done(null);
+}
+
+/** The API as a Fastify server. The container may hold fakes. */
+export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
+  const { logger, inspect, transaction, sandboxes } = options;
+  const respond = (error: unknown, request: FastifyRequest, reply: FastifyReply): HttpResponse => {
+    const failed = { requestId: reply.getHeader('x-request-id'), container: request.container, res: reply.raw };
+    return respondToFailure(options, failed, error);
+  };
+  const server = fastify({
+    // Accepted requests are completed, also while the server closes.
+    return503OnClosing: false,
+    http: SERVER_OPTIONS,
+    routerOptions: { maxParamLength: maxHeaderSize },
+    // For an address that Fastify cannot decode: no hook has run, so the request has no id yet.
+    frameworkErrors: (error, { raw }, reply) => {
+      const requestId = newId();
+      logRequest(logger, { requestId }, raw, reply.raw);
+      void send(reply.header('x-request-id', requestId), errorResponse(error));
+    },
+    clientErrorHandler: respondToClientError(logger),
+  });
+  if (inspect) await server.register(inspectorPlugin, inspect);
+  await server.register(containerPlugin, {
+    container: sandboxes?.scopeOf ?? container,
+    onDisposeError: logError(logger, 'The request scope failed to dispose'),
+    isEssential,
+  });
+  const onError = logError(logger, 'The transaction failed to close');
+  await server.register(transactionPlugin, { ...transaction, onError });
+
+  addHooks(server, options);
+  // Fastify uses the schemas of a route as Express uses them: the same error messages, the same bytes in a response.
+  server.setValidatorCompiler<TSchema>(({ schema }) => bodyValidator(schema));
+  server.setSerializerCompiler(validatingSerializer);
+  server.setErrorHandler((error, request, reply) => send(reply, respond(error, request, reply)));
+
+  await server.register(userRoutes, { prefix: '/api/users', onStreamError: respond });
+  await server.register(orderRoutes, { prefix: '/api/orders' });
+  for (const { method, path, respond: respondHere } of serviceRoutes(options))
+    server[method](path, async (request, reply) => {
+      const { status, headers, body } = await respondHere(request);
+      return reply.code(status).headers(headers).send(body);
+    });
+  return server;
+}
+
+export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
+  const app = await createFastifyApp(container, options);
+  limitServer(app.server, options);
+  simplifyTargets(app.server);
+  return {
+    listen: async (port, host) => {
+      // For a name with several addresses Fastify would create further servers, without the limits of this one.
+      const { address } = await lookup(host);
+      await app.listen({ port, host: address });
+      return urlOf(app.server);
+    },
+    close: async (timeoutMs) => {
+      // Before Fastify closes, which waits for clients without a limit.
+      await closeServer(app.server, container, { ...options, timeoutMs });
+      await app.close();
+      // Fastify has disposed it already, but where it knows only the function that finds a sandbox.
+      await container.dispose();
+    },
+  };
+}
