@@ -90,24 +90,19 @@ describe.each(databases)('with $name', ({ missing, dialect, open }) => {
       };
       const askAll = (key: string, place?: typeof shop.place) => Promise.all(processes.map(() => ask(key, place)));
 
-      test('is that of one of them, and the others get it, or are refused', async () => {
-        for (let times = 0; times < ROUNDS; times++) {
-          const outcomes = await askAll(`key-${times}`);
-          expect(outcomes.filter((outcome) => outcome === 'new')).toHaveLength(1);
-          expect(outcomes.filter((outcome) => outcome !== 'again' && outcome !== 'running')).toHaveLength(1);
-        }
-        expect(await shop.stored()).toBe(ROUNDS);
-      });
-
-      test('is that of one of them after the key has expired', async () => {
-        for (let times = 0; times < ROUNDS; times++) {
-          await shop.leave({ key: `key-${times}`, fingerprint: 'of another request', status: 200, created_at: 1 });
-          const outcomes = await askAll(`key-${times}`);
-          expect(outcomes.filter((outcome) => outcome === 'new')).toHaveLength(1);
-          expect(outcomes.filter((outcome) => outcome !== 'again' && outcome !== 'running')).toHaveLength(1);
-        }
-        expect(await shop.stored()).toBe(ROUNDS);
-      });
+      test.each(['is new', 'has expired'])(
+        'is that of one of them where the key %s, and the others get it, or are refused',
+        async (which) => {
+          for (let times = 0; times < ROUNDS; times++) {
+            if (which === 'has expired')
+              await shop.leave({ key: `key-${times}`, fingerprint: 'of another request', status: 200, created_at: 1 });
+            const outcomes = await askAll(`key-${times}`);
+            expect(outcomes.filter((outcome) => outcome === 'new')).toHaveLength(1);
+            expect(outcomes.filter((outcome) => outcome !== 'again' && outcome !== 'running')).toHaveLength(1);
+          }
+          expect(await shop.stored()).toBe(ROUNDS);
+        },
+      );
 
       test('is that of a later one where the work of the first ones fails', async () => {
         for (let times = 0; times < ROUNDS; times++) {

@@ -57,16 +57,11 @@ describe('an invalid option', () => {
     for (const use of [() => createOutbox(pool, options), () => outboxSchema(options)])
       expect(use).toThrow(/table must be a name of at most 48 lower-case letters/);
   });
-  test('dialect', () => {
-    expect(() => createOutbox(pool, { dialect: 'mysql' as 'sqlite' })).toThrow(
-      /dialect must be 'postgres', 'sqlite' or 'mariadb'/,
-    );
-  });
-  test('pool', () => {
-    expect(() => createOutbox(undefined as unknown as IDatabasePool, { dialect: 'sqlite' })).toThrow(
-      /pool.query must be/,
-    );
-  });
+  test.each<[string, () => unknown, RegExp]>([
+    ['dialect', () => createOutbox(pool, { dialect: 'mysql' as never }), /must be 'postgres', 'sqlite' or 'mariadb'/],
+    ['pool', () => createOutbox(undefined as never, { dialect: 'sqlite' }), /pool.query must be/],
+    ['receiver', () => createOutbox(pool, { dialect: 'sqlite' }).relay('url' as never), /deliver must be/],
+  ])('%s', (_, make, message) => expect(make).toThrow(message));
   test.each<[keyof RelayOptions, unknown]>([
     ['deliveryTimeoutMs', 0],
     ['deliveryTimeoutMs', Infinity],
@@ -82,11 +77,6 @@ describe('an invalid option', () => {
     const make = (): unknown => outbox.relay(() => undefined, { [name]: value });
     expect(make).toThrow(TransactionError);
     expect(make).toThrow(new RegExp(`^${name} must be`));
-  });
-  test('a receiver that is no function', () => {
-    expect(() => createOutbox(pool, { dialect: 'sqlite' }).relay('url' as unknown as () => void)).toThrow(
-      /deliver must be/,
-    );
   });
 });
 

@@ -115,17 +115,6 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('says unavailable when every connection stays checked out', async () => {
-      const first = await opened();
-      const second = await opened();
-      await expect(play(begin({ acquireTimeoutMs: 50 }))).rejects.toMatchObject({
-        code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
-        unavailable: true,
-      });
-      await play(Promise.all([first.commit(), second.commit()]));
-      expectNothingLeft();
-    });
-
     test('does not even ask for a connection when the client has already disconnected', async () => {
       const signal = AbortSignal.abort(new Error('the client disconnected'));
       await expect(play(begin({ signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
