@@ -1,3 +1,4 @@
+import type { IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
@@ -47,31 +48,18 @@ describe.each(databases.filter(({ missing }) => !missing))('a second database on
     await expect(stored()).resolves.toEqual({ orders: 0, events: 1 });
   });
 
-  test('has callbacks of its own: afterCommit() is about the database whose connection is named', async () => {
+  test.each([
+    ['its scope', (inner: IContainer) => inner],
+    ['the scope that both began in', () => request],
+  ])('has callbacks of its own: afterCommit() in %s is about the database whose connection is named', async (_, of) => {
     const called: string[] = [];
     await runInTransaction(request, async (scope) => {
-      await runInTransaction(
-        scope,
-        async (inner) => {
-          afterCommit(inner, () => called.push('events'), { connection: analytics.connection });
-          afterCommit(inner, () => called.push('orders'));
-        },
-        analytics,
-      );
-      expect(called).toEqual(['events']);
-    });
-    expect(called).toEqual(['events', 'orders']);
-  });
-
-  test('calls back after its own commit, also where only the scope is known that both began in', async () => {
-    const called: string[] = [];
-    await runInTransaction(request, async (scope) => {
-      afterCommit(request, () => called.push('orders'));
-      await runInTransaction(
-        scope,
-        async () => afterCommit(request, () => called.push('events'), { connection: analytics.connection }),
-        analytics,
-      );
+      const register = async (inner: IContainer): Promise<void> => {
+        afterCommit(of(inner), () => called.push('events'), { connection: analytics.connection });
+        // From the scope that both began in, the transaction on the main database is found as well.
+        afterCommit(of(inner), () => called.push('orders'));
+      };
+      await runInTransaction(scope, register, analytics);
       expect(called).toEqual(['events']);
     });
     expect(called).toEqual(['events', 'orders']);

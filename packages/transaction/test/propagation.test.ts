@@ -54,25 +54,13 @@ describe.each([
       });
     });
 
-    test('never runs without one, in the scope itself', async () => {
-      const { signal } = new AbortController();
-      const seen = await run(async (scope, attempt) => [scope, attempt.number, attempt.signal], {
-        propagation: 'never',
-        signal,
-      });
-      expect(seen).toEqual([request, 1, signal]);
-      await expect(run(async (_scope, attempt) => attempt.signal.aborted, { propagation: 'never' })).resolves.toBe(
-        false,
-      );
-    });
-
-    test.each(['supports', 'not-supported'] as const)(
+    test.each(['never', 'supports', 'not-supported'] as const)(
       '%s runs without one, in the scope itself',
       async (propagation) => {
-        const seen = await run(async (scope, attempt) => [scope, attempt.number, attempt.signal.aborted], {
-          propagation,
-        });
-        expect(seen).toEqual([request, 1, false]);
+        const { signal } = new AbortController();
+        const work: Work<unknown[]> = async (scope, attempt) => [scope, attempt.number, attempt.signal];
+        expect(await run(work, { propagation, signal })).toEqual([request, 1, signal]);
+        expect(await run(async (_scope, attempt) => attempt.signal.aborted, { propagation })).toBe(false);
         expect(pool.out).toBe(0);
       },
     );
