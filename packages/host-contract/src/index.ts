@@ -1,7 +1,5 @@
 export type { DatabaseKind, TestDatabase } from '@ambit/testing/hosts';
 export {
-  addWithHead,
-  compress,
   connectionLost,
   type Exchange,
   exchange,
@@ -14,7 +12,6 @@ export {
   refused,
   type RequestText,
   requestText,
-  saveFirst,
   ScopeLedger,
   signal,
   type Step,
@@ -38,7 +35,7 @@ export { type FaultyProxy, openProxy } from './proxy.js';
 export { SimulatedCallbacks } from './simulated-callbacks.js';
 export { Chance, FAULTS, firstSeed, Parts, type Play, replayedSeed, runsOr, Simulation } from './simulation.js';
 export { type Flush, type SimulatedNetwork, SimulatedSocket } from './simulated-socket.js';
-export { onClock, simulateTime } from './simulated-time.js';
+export { onClock } from './simulated-time.js';
 export {
   anomaliesOf,
   type Anomaly,
