@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { type Clock, systemClock } from '../core/clock.js';
 import type { IDatabasePool } from '../core/contract.js';
 import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkClock, checkTime, given } from '../core/options.js';
+import { checkBoolean, checkClock, checkOneOf, checkTime, given } from '../core/options.js';
 
 /** The servers of a `ReplicatedPool`, and when a replica serves no reads. */
 export interface ReplicatedPoolOptions {
@@ -32,8 +32,6 @@ export interface ReplicatedPoolOptions {
   readonly clock?: Clock;
 }
 
-const PREFERENCES: readonly unknown[] = ['primary', 'replica'];
-
 const DEFAULTS = {
   prefer: 'replica',
   staleReads: false,
@@ -53,8 +51,7 @@ export function readReplicatedOptions(options: ReplicatedPoolOptions): Replicate
   for (const [index, replica] of replicas.entries()) checkPool(`replicas[${index}]`, replica);
   for (const name of ['maxLagMs', 'checkEveryMs', 'replicaTimeoutMs', 'retryEveryMs'] as const)
     checkTime(name, options[name]);
-  if (options.prefer !== undefined && !PREFERENCES.includes(options.prefer))
-    throw invalid(`prefer must be one of ${PREFERENCES.join(', ')}`, options.prefer);
+  checkOneOf('prefer', options.prefer, ['primary', 'replica']);
   checkBoolean('staleReads', options.staleReads);
   checkClock(options.clock);
   return { ...DEFAULTS, ...given(options), primary, replicas };

@@ -1,5 +1,5 @@
 import type { BeginOptions, ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { refusedStatement, TransactionError } from '../core/errors.js';
+import { refusedStatement, savepointAlone, TransactionError } from '../core/errors.js';
 import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
 import type { Driver, Wire } from '../pool/driver.js';
 import { isRollbackTo } from '../sql/control-statements.js';
@@ -102,10 +102,7 @@ class SandboxWire implements Wire {
   async #run(sql: string, params: readonly unknown[], options: ExecuteOptions | undefined): Promise<Result> {
     const statement = (): Promise<Result> => this.#outer.run(sql, params, options);
     if (this.#beginOptions) return this.#inTransaction(statement);
-    if (isRollbackTo(sql)) {
-      const what = 'A savepoint needs an open transaction';
-      throw new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '25P01' });
-    }
+    if (isRollbackTo(sql)) throw savepointAlone();
     try {
       return await this.#inSavepoint(statement);
     } catch (error) {

@@ -4,8 +4,8 @@ import { meaningOf, TransactionError, type TransactionErrorCode, withCallersStac
 import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../core/options.js';
 import { codeOf, isRetryable } from '../core/sql-state.js';
 import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
-import { refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
-import { onAbort, type Transaction, type TransactionState } from './transaction.js';
+import { isOpen, refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
+import { onAbort, type Transaction } from './transaction.js';
 
 /**
  * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join
@@ -32,12 +32,8 @@ function isApart(propagation: Propagation): boolean {
   return propagation === 'requires-new' || propagation === 'not-supported';
 }
 
-function isOpen(state: TransactionState | undefined): boolean {
-  return state === 'acquired' || state === 'open';
-}
-
-/** How the work is run, given the state of the transaction around it. Throws where the propagation does not allow it. */
-function wayOf(propagation: Propagation, around: TransactionState | undefined): Way {
+/** How the work is run, given the transaction around it. Throws where the propagation does not allow it. */
+function wayOf(propagation: Propagation, around: Transaction | undefined): Way {
   if (!Object.hasOwn(WAYS, propagation)) checkOneOf('propagation', propagation, Object.keys(WAYS));
   // In the scope of a completed transaction only work that wants none is outside: all other work would be stored by nobody.
   const isInside = propagation === 'never' ? isOpen(around) : around !== undefined;
@@ -129,7 +125,7 @@ async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOpti
   const around = transactionAround(scope, keys.connection, keys.pool);
   const { propagation = 'nested' } = options;
   if (!around && !isApart(propagation)) refuseBesideGuard(scope, keys);
-  const way = wayOf(propagation, around?.state);
+  const way = wayOf(propagation, around);
   if (way !== 'begin') return runWithin(around, way, { scope, work, options });
 
   const { retries = 3, backoffMs = 10 } = options;
@@ -148,7 +144,7 @@ async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOpti
         transaction = await begin(parent, settings, limit);
         return await runOnce(transaction, work, number);
       } catch (failure) {
-        const error = isOpen(around?.state) && !transaction ? whileHoldingOne(failure, propagation) : failure;
+        const error = isOpen(around) && !transaction ? whileHoldingOne(failure, propagation) : failure;
         // The work may have committed before it failed.
         const isUndone = !transaction || transaction.state === 'rolled back';
         if (!isUndone || number > retries || !isRetryable(error))
@@ -176,7 +172,7 @@ function runWithin<T>(around: Transaction | undefined, way: Way, { scope, work, 
     if (way !== 'outside') return work(scope, attempt);
     const inScope = around ? requireMember(around, 'parent').parent : scope;
     const outside = runOutside(inScope, readKeys(options).connection, () => work(inScope, attempt));
-    return isOpen(around?.state) ? outside.catch(refusedBeside) : outside;
+    return isOpen(around) ? outside.catch(refusedBeside) : outside;
   }
   const run = (): Promise<T> => work(scope, new RunAttempt(1, around));
   const own = { ...options, propagation: undefined };

@@ -18,7 +18,7 @@ import {
 } from '../core/options.js';
 import { AcquireRequest } from '../pool/waiting.js';
 import { callSafely, Transaction } from './transaction.js';
-import { transactionAround } from './transaction-of.js';
+import { isOpen, transactionAround } from './transaction-of.js';
 
 const NO_BEGIN_OPTIONS: BeginOptions = {};
 
@@ -300,8 +300,7 @@ export class TransactionStart {
 
 /** A second connection would commit what the transaction around it rolls back, and wait for locks that this holds. */
 function refuseSecond(parent: IContainer, { database }: TransactionSettings): void {
-  const state = transactionAround(parent, database.connection, database.pool)?.state;
-  if (state !== 'acquired' && state !== 'open') return;
+  if (!isOpen(transactionAround(parent, database.connection, database.pool))) return;
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', 'A transaction was to begin in the scope of an open one');
 }
 

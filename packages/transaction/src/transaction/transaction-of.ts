@@ -202,14 +202,15 @@ function begunIn(scope: IContainer, connection: string): BegunTransaction | unde
   if (!(scope as Parent)[BEGUN]) return undefined;
   const all = allBegunIn(scope, connection).filter((transaction) => !isOutsideOf(transaction));
   // Others have committed or rolled back, and their callbacks are being called.
-  const open = all.filter(isStillOpen);
+  const open = all.filter(isOpen);
   if (open.length < 2) return open[0] ?? all[0];
   const what = `${open.length} transactions are open that began in the scope, so it does not say which one is meant`;
   throw new TransactionError('AMBIT_TX_ALREADY_OPEN', what);
 }
 
-function isStillOpen({ state }: BegunTransaction): boolean {
-  return state === 'acquired' || state === 'open';
+/** It has not completed, also where BEGIN was not sent yet. */
+export function isOpen(transaction: { readonly state: TransactionState } | undefined): boolean {
+  return transaction?.state === 'acquired' || transaction?.state === 'open';
 }
 
 /** Runs `work` as no part of the transactions on this database that began in the scope. */
@@ -228,7 +229,7 @@ export async function runOutside<T>(scope: IContainer, connection: string, work:
  */
 export function refuseBesideGuard(scope: IContainer, keys: Required<DatabaseKeys>): void {
   const refuses = (begun: BegunTransaction): boolean =>
-    Boolean(begun.guardsParent && isStillOpen(begun) && isOn(begun, keys) && !isOutsideOf(begun));
+    Boolean(begun.guardsParent && isOpen(begun) && isOn(begun, keys) && !isOutsideOf(begun));
   for (let at: unknown = scope; at; at = (at as Scope).parent) {
     if (findBegun((at as Parent)[BEGUN], refuses)) throw besideGuard();
   }

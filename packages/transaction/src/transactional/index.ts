@@ -1,7 +1,7 @@
 import { currentScope, type IContainer, runInScope } from '@ambit/container';
 import { readKeys } from '../core/options.js';
 import { runInTransaction, type RunOptions } from '../transaction/run-in-transaction.js';
-import { transactionAround } from '../transaction/transaction-of.js';
+import { isOpen, transactionAround } from '../transaction/transaction-of.js';
 
 /**
  * Wraps a function so that each call runs in a transaction of `currentScope()`, as `@Transactional` does elsewhere. While it
@@ -40,6 +40,5 @@ export function transactional<This, A extends unknown[], R>(
 /** A callback runs in the async context of the work that registered it, whose scope is disposed. */
 function scopeToRunIn(scope: IContainer, options: RunOptions): IContainer {
   const around = transactionAround(scope, readKeys(options).connection);
-  const isOver = around !== undefined && around.state !== 'acquired' && around.state !== 'open';
-  return isOver ? around.parent : scope;
+  return around && !isOpen(around) ? around.parent : scope;
 }
