@@ -74,7 +74,7 @@ const PROGRAMS = [
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
   'service/test/{backup,backup-under-load,events,log-output,migrations,npm-start}.test.ts',
   'service/test/storage-faults.test.ts',
-  'service/test/{small-heap.isolated,pipelines,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
+  'service/test/{small-heap.isolated,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',
   'examples/recipes/test/*.test.ts',
   'examples/tenants/test/*.test.ts',

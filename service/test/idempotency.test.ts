@@ -7,11 +7,9 @@ import { serverKinds } from './support/databases.js';
 import { onOneStage } from './support/every-stage.js';
 import type { JsonResponse } from './support/http.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
-import { setStock } from './support/stock.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
-const DAY_MS = 86_400_000;
 const OTHER_WORK = 'This Idempotency-Key was used for another request: take a new key for new work';
 const STILL_RUNNING = 'A request with this Idempotency-Key is still running: try again when it has finished';
 const BAD_KEY = 'Idempotency-Key must be 1 to 255 visible ASCII characters, given once';
@@ -24,9 +22,6 @@ const ENDPOINTS = [
 const isReplay = ({ headers }: JsonResponse<unknown>): boolean => headers.get('idempotency-replayed') === 'true';
 
 onOneStage((stage) => {
-  const ageKeysBy = (ms: number) => stage.rows('UPDATE idempotency_keys SET created_at = created_at - $1', [ms]);
-  const keys = (): Promise<object[]> => stage.rows('SELECT key FROM idempotency_keys');
-
   describe.each(ENDPOINTS)('a request to $path', ({ path, table, body, other }) => {
     const post = (content: unknown = body, key = 'a-key') => stage.post(path, content, { 'idempotency-key': key });
     const stored = async (): Promise<number> => (await stage.rows(`SELECT id FROM ${table}`)).length;
@@ -107,30 +102,6 @@ onOneStage((stage) => {
       if (table === 'users') expect(stage.app.log.audits).toMatchObject([{ action: 'user_created', userId: id }]);
     });
 
-    test('that is committed can be repeated while its response waits for its client', async () => {
-      const { app } = stage;
-      const [pause, checkedOut] = [new Pause(), app.pool.checkedOut];
-      app.identify = ({ url }) => (url === '/health/live' ? pause.here().then(() => undefined) : undefined);
-      const client = await app.client();
-      client.send({ path: '/health/live' }, { method: 'POST', path, body, headers: { 'idempotency-key': 'a-key' } });
-      await app.happenings.until(() => app.pool.checkedOut > checkedOut && app.pool.out.size === 0, 'the work is done');
-      expect(client.received).toBe(0);
-      const again = await post();
-      pause.letGo();
-      expect([again.status, isReplay(again)]).toEqual([201, true]);
-      expect([await client.response(), await client.response()]).toMatchObject([{ status: 200 }, { status: 201 }]);
-    });
-
-    test('under an expired key is new, and then stored', async () => {
-      const first = await post();
-      await ageKeysBy(DAY_MS - 60_000);
-      expect((await post()).body).toEqual(first.body);
-      await ageKeysBy(60_000);
-      expect(isReplay(await post(other))).toBe(false);
-      expect(isReplay(await post(other))).toBe(true);
-      expect(await stored()).toBe(2);
-    });
-
     test('may have a key of 1 to 255 visible ASCII characters, and no other', async () => {
       for (const key of ['', 'two words', 'x'.repeat(256), 'é', 'a\tb'])
         expect([key, await post(body, key)]).toMatchObject([key, { status: 400, body: { error: BAD_KEY } }]);
@@ -151,23 +122,7 @@ onOneStage((stage) => {
     }
   });
 
-  test('an order refused because of missing stock is placed when there is enough', async () => {
-    await setStock(stage, { apple: 0 });
-    const order = () => stage.post('/api/orders', ORDER, { 'idempotency-key': 'a-key' });
-    expect((await order()).status).toBe(409);
-    await stage.rows('UPDATE stock SET level = 1');
-    expect((await order()).status).toBe(201);
-  });
-
-  test('keys are deleted after a day, younger ones are kept', async () => {
-    await stage.post('/api/users', ADA, { 'idempotency-key': 'old' });
-    await ageKeysBy(DAY_MS);
-    await stage.post('/api/users', ADA, { 'idempotency-key': 'young' });
-    await stage.app.container.resolve('IIdempotency').removeExpired();
-    expect(await keys()).toEqual([{ key: 'young' }]);
-  });
-
-  test('a failure to delete them is logged, and the service starts nevertheless', async () => {
+  test('a failure to delete expired keys is logged, and the service starts nevertheless', async () => {
     const spies = (['query', 'getConnection'] as const).map((method) =>
       vi.spyOn(stage.app.pool, method).mockRejectedValueOnce(connectionLost()),
     );

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { accepting, freePort } from './support/ports.js';
@@ -138,5 +139,20 @@ test('lines that wait in memory at exit are written, as long as somebody reads',
   await exited;
   expect(reader.lines.map((line) => (JSON.parse(line) as { count: number }).count)).toEqual(
     Array.from({ length: 1000 }, (_, index) => index + 1),
+  );
+});
+
+test('every record is written when the call returns: not even SIGKILL loses one', async () => {
+  const program = `
+    import { createLogger } from '${LOGGER}';
+    const logger = createLogger('info');
+    for (let count = 1; count <= 100; count++) logger.info({ count });
+    process.kill(process.pid, 'SIGKILL');`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+  const [printed] = await Promise.all([textOf(child.stdout), once(child, 'close')]);
+  expect(child.signalCode).toBe('SIGKILL');
+  const records = printed.trimEnd().split('\n');
+  expect(records.map((record) => JSON.parse(record))).toEqual(
+    Array.from({ length: 100 }, (_, i) => ({ level: 30, time: expect.any(String), count: i + 1 })),
   );
 });

@@ -1,12 +1,12 @@
 import { RawClient } from '@ambit/host-contract';
-import { describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ADDRESSES } from './odd-requests/addresses.js';
 import { BODIES } from './odd-requests/bodies.js';
 import { HEADERS } from './odd-requests/headers.js';
 import { MEDIA_TYPES } from './odd-requests/media-types.js';
 import { PROTOCOL } from './odd-requests/protocol.js';
 import type { OddRequest } from './odd-requests/request.js';
-import { bothHosts } from './support/both-hosts.js';
+import { App } from './support/app.js';
 import { type Exchange } from '@ambit/host-contract';
 
 const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
@@ -36,7 +36,14 @@ function comparable({ headers, text, ...rest }: Exchange): object {
 }
 
 describe('Express and Fastify send the same response when', () => {
-  const hosts = bothHosts();
+  const hosts = {} as { express: App; fastify: App };
+  const each = (act: (app: App) => Promise<void>): Promise<void[]> => Promise.all(Object.values(hosts).map(act));
+  beforeAll(async () => {
+    hosts.express = await App.start('express', { DATA_DIR: ':memory:' });
+    hosts.fastify = await App.start('fastify', { DATA_DIR: ':memory:' });
+  });
+  afterEach(() => each((app) => app.quiet()));
+  afterAll(() => each((app) => app.stop()));
 
   describe.each(TABLES)('%s', (_about, table) => {
     test.each(table)('%s', async (_what, bytes, status) => {

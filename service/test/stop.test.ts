@@ -1,66 +1,12 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { inScope } from '@ambit/container/work';
-import { Happenings, Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Happenings, openProxy, Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
-import { serverKinds } from './support/databases.js';
+import { mariadb, serverKinds } from './support/databases.js';
 import { ServiceProcess } from './support/service-process.js';
-
-/** A proxy to a server that can stop forwarding, as if the machine of the server hung. */
-class HangingLine implements Disposable {
-  readonly url: string;
-  readonly #listener: Server;
-  readonly #sockets = new Set<Socket>();
-  readonly #waiting = new Set<Socket>();
-  readonly #happenings = new Happenings();
-  #hangs = false;
-
-  private constructor(listener: Server, target: URL) {
-    this.#listener = listener;
-    const { hostname, port, protocol } = target;
-    const usual = protocol === 'mariadb:' ? 3306 : 5432;
-    listener.on('connection', (client) => this.#join(client, connect(Number(port || usual), hostname)));
-    const own = new URL(target);
-    own.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;
-    this.url = own.href;
-  }
-
-  static async to(url: string): Promise<HangingLine> {
-    const listener = createServer();
-    await once(listener.listen(0, '127.0.0.1'), 'listening');
-    return new HangingLine(listener, new URL(url));
-  }
-
-  hang(): void {
-    this.#hangs = true;
-  }
-
-  /** Resolves when so many connections have sent something, or were opened, since it hangs. */
-  waitedOnBy(connections: number): Promise<void> {
-    return this.#happenings.until(() => this.#waiting.size >= connections, `${connections} connections wait`);
-  }
-
-  [Symbol.dispose](): void {
-    this.#listener.close();
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #join(client: Socket, server: Socket): void {
-    // A client of MariaDB says nothing before its server does.
-    if (this.#hangs) this.#waiting.add(client);
-    const cut = (): void => void [client.destroy(), server.destroy()];
-    for (const socket of [client, server]) this.#sockets.add(socket.on('error', cut).on('close', cut));
-    this.#happenings.tell();
-    server.on('data', (response) => this.#hangs || client.write(response));
-    client.on('data', (question) => {
-      if (this.#hangs) this.#waiting.add(client);
-      else server.write(question);
-      this.#happenings.tell();
-    });
-  }
-}
 
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 const [HEAD = '', BODY = ''] = requestText({
@@ -126,8 +72,6 @@ test.each(HOST_VARIANTS)(
 );
 
 describe('the service', () => {
-  afterEach(() => vi.useRealTimers());
-
   const start = (env: Record<string, string> = {}): ServiceProcess =>
     new ServiceProcess({ DATA_DIR: ':memory:', ...env });
 
@@ -206,16 +150,26 @@ describe('the service', () => {
   describe.each(serverKinds)('with $name', (kind) => {
     test.skipIf(kind.missing)('waits no longer than that for a database that hangs', async () => {
       await using database = await kind.open();
-      using line = await HangingLine.to(database.env['DATABASE_URL'] ?? '');
-      await using service = start({ DATABASE_URL: line.url, SHUTDOWN_TIMEOUT_MS: '50' });
+      const url = new URL(database.env['DATABASE_URL'] ?? '');
+      const line = await openProxy({ host: url.hostname, port: Number(url.port || (kind === mariadb ? 3306 : 5432)) });
+      onTestFinished(() => line.close());
+      url.host = `127.0.0.1:${line.port}`;
+      await using service = start({ DATABASE_URL: url.href, SHUTDOWN_TIMEOUT_MS: '50' });
       const [reader, buyer] = [await service.client(), await service.client()];
       await reader.request({ path: '/api/users' });
-      line.hang();
+      const happenings = new Happenings();
+      let unheard = 0;
+      line.faultAt = () => {
+        unheard += 1;
+        happenings.tell();
+        return 'swallowed';
+      };
       // One request uses the open connection, the other waits for a new one.
       buyer.send({ method: 'POST', path: '/api/orders', body: ORDER });
-      await line.waitedOnBy(1);
+      await happenings.until(() => unheard > 0, 'the order waits');
+      const before = unheard;
       reader.send({ path: '/api/users' });
-      await line.waitedOnBy(2);
+      await happenings.until(() => unheard > before, 'the list waits');
       service.kill('SIGTERM');
       expect((await service.exit).code).toBe(0);
     });
