@@ -62,7 +62,8 @@ const STEPS = {
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   // The short form of what has found most; with -all, all of them, for hours.
-  lab: `${SERVERS} && node lab/run.mjs --often`,
+  lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
+  galera: `${SERVERS} && node lab/run.mjs galera --short`,
   'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
   plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
@@ -93,7 +94,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model lab-all tenants ' +
+  'simulation pipelines model lab-all tenants stays ' +
   'plans all-pages sandboxes beside matrix package-managers create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
@@ -109,8 +110,10 @@ const PAIRS = [
     'types consumer compilers package-managers tutorial create',
     'format lint unused packages quick-start layering words api',
   ],
-  ['stays runtimes sqlite node-26', 'integrations prisma'],
-  ['site', 'lab'],
+  ['runtimes sqlite node-26', 'integrations prisma'],
+  // Both wait most of the time, for processes that they have killed.
+  ['site galera', 'lab'],
+  ['hosts', 'documented'],
 ].map((rows) => rows.map((row) => row.split(' ')));
 
 if (process.argv[2] === 'quick') {
