@@ -1,12 +1,24 @@
 /**
- * What a contestant's file exports as `contestant`. The name of the file is its work, host and way, as in
- * `scope-fastify-ambit.mjs`.
+ * A way to do a work on a host. It loads what it needs when it starts, so that the bare host runs without anything of the others.
  *
  * @typedef {object} Contestant
  * @property {string} title
  * @property {string} [package] its name in the registry, for the version in the report
  * @property {() => Promise<string>} start gives the address of a server that listens
+ *
+ * @typedef {Record<'scope' | 'transaction', Record<string, Contestant>>} Contestants those of a host, by work and way
  */
+
+/**
+ * The contestant that the query of a file's URL names, as in `fastify.mjs?scope-ambit`.
+ *
+ * @param {string} url
+ * @param {Contestants} contestants
+ */
+export function chosen(url, contestants) {
+  const [work, way] = new URL(url).search.slice(1).split('-');
+  return contestants[work]?.[way];
+}
 
 /** The request to each contestant, and the response that proves that it does the work. */
 export const works = {

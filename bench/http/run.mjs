@@ -4,7 +4,6 @@
  * sockets are memory, because the kernel's part of a request varies by more than the differences that are looked for; with `--loopback`
  * they are real.
  */
-import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { hosts, works } from './contestant.mjs';
 import { report } from './report.mjs';
@@ -36,13 +35,14 @@ const times = {
 const results = [];
 for (const work of options.work.split(',')) {
   for (const host of options.host.split(',')) {
-    const ways = options.only.split(',').filter((way) => existsSync(fileOf(work, host, way)));
+    const contestants = (await import(`./contestants/${host}.mjs`)).contestants[work];
+    const ways = options.only.split(',').filter((way) => way in contestants);
     const measures = await interleave(ways, (way) => start(fileOf(work, host, way), works[work]), times);
-    const rows = [];
-    for (const way of ways) {
-      const { contestant } = await import(fileOf(work, host, way).href);
-      rows.push({ ...contestant, measures: cpuOf(measures[way]), bare: cpuOf(measures.bare) });
-    }
+    const rows = ways.map((way) => ({
+      ...contestants[way],
+      measures: cpuOf(measures[way]),
+      bare: cpuOf(measures.bare),
+    }));
     results.push({ work, host, rows });
   }
 }
@@ -65,5 +65,5 @@ function cpuOf(measures) {
 }
 
 function fileOf(work, host, way) {
-  return new URL(`contestants/${work}-${host}-${way}.mjs`, import.meta.url);
+  return new URL(`contestants/${host}.mjs?${work}-${way}`, import.meta.url);
 }

@@ -1,5 +1,6 @@
 /** One server in a process of its own: `child.mjs <contestant>`. Each message asks what it holds. */
 import { createPostgresPool } from '@ambit/transaction/postgres';
+import { contestants } from './contestants.mjs';
 import { counts } from './service.mjs';
 
 const troubles = { rejections: 0, exceptions: 0, warnings: 0 };
@@ -8,8 +9,7 @@ process.on('uncaughtException', note('exceptions'));
 process.on('warning', note('warnings'));
 
 const pool = createPostgresPool({ connectionString: process.env.STORM_DATABASE_URL, max: 8 });
-const { contestant } = await import(`./contestants/${process.argv[2]}.mjs`);
-const { port, open } = await contestant.start(pool);
+const { port, open } = await contestants[process.argv[2]].start(pool);
 
 process.on('message', () => {
   const { opened, disposed } = counts;

@@ -5,9 +5,9 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { contestants } from './contestants.mjs';
 import { createDatabase } from './database.mjs';
 import { judge, report } from './report.mjs';
 import { write } from '../results.mjs';
@@ -15,7 +15,6 @@ import { runtimeOptions } from './runtimes.mjs';
 import { storm } from './storm.mjs';
 
 const SETTLE_MS = 10_000;
-const OTHERS = ['express-awilix', 'fastify-awilix'];
 const here = new URL('.', import.meta.url);
 
 const { values: options } = parseArgs({
@@ -30,13 +29,11 @@ const { values: options } = parseArgs({
 const seconds = Number(options.seconds);
 const sockets = Number(options.sockets);
 
-const files = readdirSync(new URL('contestants/', here)).map((file) => file.replace('.mjs', ''));
-const ours = files.filter((file) => !OTHERS.includes(file)).toSorted();
-const names = [...ours, ...OTHERS].filter((name) => options.only?.split(',').includes(name) ?? true);
+const names = Object.keys(contestants).filter((name) => options.only?.split(',').includes(name) ?? true);
 
 const results = [];
 for (const name of names) {
-  const { contestant } = await import(`./contestants/${name}.mjs`);
+  const contestant = contestants[name];
   const runtime = runtimeOptions(contestant.runtime);
   if (!runtime) continue;
   const database = await createDatabase();

@@ -1,4 +1,4 @@
-// The application on Ambit alone: the same, whichever container it came from. typed-inject's classes bring their lists along.
+// The application on Ambit alone: the same, whichever container it came from.
 import { Container, lifetimes } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import { inScope } from '@ambit/container/work';
@@ -19,6 +19,11 @@ export async function start(): Promise<Application> {
   const container = new Container({ tags: ['application'] }).addRegistration(...app.registrations);
   verify(container, ...app.scopes);
 
+  return applicationOn(container, log);
+}
+
+/** The application that every program of this folder starts: each call is a request. */
+export function applicationOn(container: Container, log: readonly string[]): Application {
   const inRequest = <T>(work: (service: UserService) => Promise<T>): Promise<T> =>
     inScope(container, { tags: ['request'] }, (request) => work(request.resolve<UserService>('service')));
   return {

@@ -1,4 +1,4 @@
-// The application that each library has before, together with Ambit, and after: its classes know no container.
+// The application that each library has together with Ambit, and that is left after it: its classes know no container.
 import { setImmediate } from 'node:timers/promises';
 
 export interface Config {

@@ -1,1 +1,0 @@
-export { contestant } from './scope-express-nest.mjs';

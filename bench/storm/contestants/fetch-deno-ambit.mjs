@@ -1,3 +1,0 @@
-import { fetchHandlerOn } from '../fetch-handler.mjs';
-
-export const contestant = fetchHandlerOn('Deno');

@@ -1,8 +1,0 @@
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { startNest } from '../nest.mjs';
-
-export const contestant = {
-  title: 'ambit, NestJS on Express',
-  package: '@ambit/nest',
-  start: (pool) => startNest(new ExpressAdapter(), pool),
-};
