@@ -1,9 +1,15 @@
-import { ADDRESSES } from '../../service/test/odd-requests/addresses.js';
-import { BODIES } from '../../service/test/odd-requests/bodies.js';
-import { HEADERS } from '../../service/test/odd-requests/headers.js';
-import { MEDIA_TYPES } from '../../service/test/odd-requests/media-types.js';
-import { PROTOCOL } from '../../service/test/odd-requests/protocol.js';
-import { ADA, APPLE, head, postOrder, postUser } from '../../service/test/odd-requests/request.js';
+import {
+  ADA,
+  ADDRESSES,
+  APPLE,
+  BODIES,
+  head,
+  HEADERS,
+  MEDIA_TYPES,
+  postOrder,
+  postUser,
+  PROTOCOL,
+} from '../../service/test/odd-requests.js';
 import { afterAll, it } from 'vitest';
 import { type Conversation, mustBeAlike, Stage } from './connections.js';
 import { mustHoldForAll, mustHold } from './texts.js';

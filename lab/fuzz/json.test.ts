@@ -6,7 +6,7 @@ import { bodyCheck, JsonBodies } from '../../service/src/http/body.js';
 import { NewOrder } from '../../service/src/orders/orders.js';
 import { Problem } from '../../service/src/problem.js';
 import { NewUser } from '../../service/src/users/users.js';
-import { ADA, APPLE } from '../../service/test/odd-requests/request.js';
+import { ADA, APPLE } from '../../service/test/odd-requests.js';
 import { it } from 'vitest';
 import { Finding, mustHoldForAll, mustHold } from './texts.js';
 

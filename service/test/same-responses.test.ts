@@ -1,13 +1,7 @@
-import { RawClient } from '@ambit/host-contract';
+import { type Exchange, RawClient } from '@ambit/host-contract';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { ADDRESSES } from './odd-requests/addresses.js';
-import { BODIES } from './odd-requests/bodies.js';
-import { HEADERS } from './odd-requests/headers.js';
-import { MEDIA_TYPES } from './odd-requests/media-types.js';
-import { PROTOCOL } from './odd-requests/protocol.js';
-import type { OddRequest } from './odd-requests/request.js';
+import { ADDRESSES, BODIES, HEADERS, MEDIA_TYPES, type OddRequest, PROTOCOL } from './odd-requests.js';
 import { App } from './support/app.js';
-import { type Exchange } from '@ambit/host-contract';
 
 const TABLES: readonly (readonly [about: string, table: readonly OddRequest[]])[] = [
   ['the media type is', MEDIA_TYPES],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { postUser } from './odd-requests/request.js';
+import { postUser } from './odd-requests.js';
 import { sqlite, type TestDatabase } from './support/databases.js';
 import { ServiceProcess } from './support/service-process.js';
 
