@@ -180,6 +180,16 @@ describe('an override that comes too late', () => {
     expect(error.message).toContain('call override() before the first resolve() or start()');
     expect(app.resolve(made)).toBe(before);
   });
+
+  it('is in time after the request, and for what is replaced together', async () => {
+    const app = openApplication(real.pipe(perRequest).to('IMailer'), signup.pipe(perRequest).to('ISignup'));
+    const request = openRequest(app);
+    request.resolve('ISignup');
+    await request.dispose();
+    using _ = override(app, value, signup.pipe(perRequest).to('ISignup'));
+
+    expect(openRequest(app).resolve<Signup>('ISignup').mailer).toBe('fake');
+  });
 });
 
 function through(dependency: Dependency): Binding[] {
