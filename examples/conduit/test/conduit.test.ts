@@ -80,7 +80,7 @@ test('a token is read in time that grows with its length, and only whole', () =>
   const tokens = new Tokens('of the test');
   const token = tokens.issue(7);
   expect(tokens.viewerOf(`Token ${token}`).id).toBe(7);
-  const since = performance.now();
+  const since = process.cpuUsage();
   const wrong = [`${token}x`, `${token}.x`, token.replace(/^[^.]+/, 'e30'), `${'.'.repeat(4000)} x`];
   expect(wrong.map((text) => tokens.viewerOf(`Token ${text}`).id)).toEqual([
     undefined,
@@ -88,20 +88,26 @@ test('a token is read in time that grows with its length, and only whole', () =>
     undefined,
     undefined,
   ]);
-  expect(performance.now() - since).toBeLessThan(1000);
+  expect(msOfCpu(since)).toBeLessThan(1000);
 });
 
-test('a password is checked in the same time whether there is an account or not', async () => {
+test('a password is checked with the same work whether there is an account or not', async () => {
   const hash = await hashOf('right');
   const shortest = async (against?: string): Promise<number> => {
     const times: number[] = [];
     for (let i = 0; i < 3; i += 1) {
-      const since = performance.now();
+      const since = process.cpuUsage();
       expect(await isPassword('wrong', against)).toBe(false);
-      times.push(performance.now() - since);
+      times.push(msOfCpu(since));
     }
     return Math.min(...times);
   };
   expect(await shortest()).toBeGreaterThan((await shortest(hash)) / 4);
   expect(await isPassword('right', hash)).toBe(true);
 });
+
+/** Time of the processor, which grows little where other programs take it away. */
+function msOfCpu(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
