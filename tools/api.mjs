@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { compilerFolder } from './binaries.mjs';
+import { compilerFolder } from './on-node.mjs';
 import { entryPointsOf } from './entry-points.mjs';
 
 // TypeScript 7 has no interface for programs yet.

@@ -1,11 +1,12 @@
 // Everything CI runs, one named step after another:
 //   npm run check                      all steps, but for those that seldom find anything and take long
 //   npm run check -- --all             these, too: chaos, failover, random seeds, the matrix, further versions of Node
-//   npm run check -- quick [commit]     what changed since main, in half a minute: quick.mjs
+//   npm run check -- quick [commit]     what changed since main, in less than half a minute; HEAD~1: another commit than main
 //   npm run check -- lint layering     these steps only, after a build where they read what was built
 //   npm run check -- --except tests    all but these; --verbose shows the output of steps that pass, too
-import { exec } from 'node:child_process';
+import { exec, execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { delimiter, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
@@ -117,7 +118,7 @@ const PAIRS = [
 ].map((rows) => rows.map((row) => row.split(' ')));
 
 if (process.argv[2] === 'quick') {
-  await import('./quick.mjs');
+  checkQuickly(process.argv[3] ?? 'main');
   process.exit();
 }
 const { values: flags, positionals } = parseArgs({
@@ -158,10 +159,9 @@ async function inTurn(names) {
  */
 function passes(name, command) {
   const start = performance.now();
-  const env = { ...process.env, PATH: `${resolve('node_modules/.bin')}${delimiter}${process.env['PATH']}` };
   const seed = command.includes(RANDOM) ? `  ${RANDOM}` : '';
   return new Promise((done) => {
-    const program = exec(command, { maxBuffer: 2 ** 28, env }, (error, stdout, stderr) => {
+    const program = exec(command, { maxBuffer: 2 ** 28, env: environment() }, (error, stdout, stderr) => {
       const seconds = ((performance.now() - start) / 1000).toFixed(1);
       console.log(`${error ? 'FAIL' : 'pass'}  ${name.padEnd(10)} ${seconds.padStart(6)} s${seed}`);
       if (error || flags.verbose) console.log(`      $ ${command}\n${stdout}${stderr}`);
@@ -169,4 +169,45 @@ function passes(name, command) {
     });
     program.stdin?.end();
   });
+}
+
+function environment() {
+  return { ...process.env, PATH: `${resolve('node_modules/.bin')}${delimiter}${process.env['PATH']}` };
+}
+
+/**
+ * What changed, formatted, compiled, linted, in the words of the field; and that a code has its heading and its status, a channel its row, and a
+ * link its target.
+ * @param {string} base
+ */
+function checkQuickly(base) {
+  const git = (/** @type {string[]} */ ...args) => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  const since = git('merge-base', 'HEAD', base);
+  const changed = [
+    ...git('diff', '--name-only', since).split('\n'),
+    ...git('ls-files', '-o', '--exclude-standard').split('\n'),
+  ].filter((path) => path !== '' && existsSync(path) && !path.endsWith('package-lock.json'));
+  const code = changed.filter((path) => /\.[cm]?[jt]sx?$/.test(path));
+  const tests = ['tools/test/documents', 'packages/container/test/error-messages', 'packages/http/test/errors'];
+
+  /** @type {Record<string, string[]>} */
+  const steps = {
+    format: ['oxfmt', '--check', '--no-error-on-unmatched-pattern', ...changed],
+    types: ['tsc', '-b'],
+    ...(code.length > 0 && { lint: ['oxlint', ...code] }),
+    words: [process.execPath, 'tools/words.mjs', ...changed],
+    documents: ['vitest', 'run', '--project', 'shared', ...tests],
+  };
+  if (changed.length === 0) console.log(`Nothing has changed since ${since}.`);
+  else
+    for (const [name, [program = '', ...args]] of Object.entries(steps)) {
+      const start = performance.now();
+      const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: environment() });
+      console.log(
+        `${status === 0 ? 'pass' : 'FAIL'}  ${name.padEnd(10)} ${((performance.now() - start) / 1000).toFixed(1)} s`,
+      );
+      if (status === 0) continue;
+      console.log(stdout + stderr);
+      process.exitCode = 1;
+    }
 }

@@ -12,7 +12,7 @@ import { parseArgs, promisify } from 'node:util';
 import { openSchema } from '@ambit/host-contract';
 import { DATABASES, HOSTS, projectFiles, QUERY_BUILDERS } from 'create-ambit';
 import { freePort, start, stop } from '../lab/kit/program.mjs';
-import { programBinary } from './binaries.mjs';
+import { programBinary } from './on-node.mjs';
 import { fencesIn } from './documents.mjs';
 import { openRegistry, packInto } from './packed.mjs';
 

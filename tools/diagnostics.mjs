@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { compilerFolder } from './binaries.mjs';
+import { compilerFolder } from './on-node.mjs';
 
 const require = createRequire(import.meta.url);
 

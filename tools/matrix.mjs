@@ -8,7 +8,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, write
 import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { nodeBinary, programBinary } from './binaries.mjs';
+import { nodeBinary, programBinary } from './on-node.mjs';
 import { differencesFromPage, PROJECTS, supply } from './matrix/projects.mjs';
 import { FILES, ROWS as PROBES } from './matrix/rows.mjs';
 

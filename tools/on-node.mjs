@@ -2,15 +2,70 @@
 //   node tools/on-node.mjs 24 node_modules/vitest/vitest.mjs run
 //   node tools/on-node.mjs bun node_modules/vitest/vitest.mjs run packages/fetch/test
 //   node tools/on-node.mjs knip
-import { delimiter, dirname } from 'node:path';
-import { nodeBinary, programBinary, run } from './binaries.mjs';
+// Programs that npm packages carry and that `npm ci` does not install: each is installed once, into .cache/.
+import { spawnSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { delimiter, dirname, resolve } from 'node:path';
+
+/** Each with its package and version. @type {Record<string, readonly [string, string]>} */
+const PROGRAMS = {
+  bun: ['bun', '1'],
+  deno: ['deno', '2'],
+  knip: ['knip', '6.42.1'],
+  attw: ['@arethetypeswrong/cli', '0.18.5'],
+};
+
+/** @param {string} version of Node, as in `24` @returns {string} its binary */
+export const nodeBinary = (version) => installed('node', version, 'node/bin/node');
+
+/** @param {string} name of another runtime, or of a tool @returns {string} its binary */
+export function programBinary(name) {
+  const [carrier, version] = PROGRAMS[name] ?? [];
+  if (!carrier || !version) throw new Error(`No program ${name}. The programs: ${Object.keys(PROGRAMS).join(', ')}.`);
+  return installed(carrier, version, `.bin/${name}`);
+}
+
+/** @param {string} name `typescript`, which builds, or an older one, as in `typescript-5.9` @returns {string} the folder of its package */
+export function compilerFolder(name) {
+  const version = { 'typescript-5.9': '5.9.3', 'typescript-6.0': '6.0.3' }[name];
+  const modules = version ? installed('typescript', version, '.') : resolve(import.meta.dirname, '../node_modules');
+  return resolve(modules, 'typescript');
+}
+
+/**
+ * @param {string} name of an npm package
+ * @param {string} version
+ * @param {string} path of the program in node_modules
+ * @param {readonly string[]} [more] options of npm, and packages that it needs beside it
+ */
+export function installed(name, version, path, more = []) {
+  const folder = resolve(import.meta.dirname, '../.cache', `${name.replace('/', '-')}-${version}`);
+  const binary = resolve(folder, 'node_modules', path);
+  const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (!existsSync(binary)) run('npm', ['install', '--prefix', folder, ...options, ...more, `${name}@${version}`]);
+  return binary;
+}
+
+/**
+ * Runs a program as if it were this one: with its output, and its exit code if it fails.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+export function run(command, args, env = process.env) {
+  const { status, error } = spawnSync(command, args, { stdio: 'inherit', env });
+  if (error) throw error;
+  if (status !== 0) process.exit(status ?? 1);
+}
 
 /** Makes each runtime run a program with all it needs, and not start Node for it. @type {Record<string, string[]>} */
 const RUN = { bun: ['--bun'], deno: ['run', '--allow-all'] };
 
-const [name = '', ...program] = process.argv.slice(2);
-if (/^\d/.test(name)) {
-  const node = nodeBinary(name);
-  // First on the PATH too, so that what a test starts by the name `node` is this one.
-  run(node, program, { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` });
-} else run(programBinary(name), [...(RUN[name] ?? []), ...program]);
+if (import.meta.filename === realpathSync(process.argv[1] ?? '.')) {
+  const [name = '', ...program] = process.argv.slice(2);
+  if (/^\d/.test(name)) {
+    const node = nodeBinary(name);
+    // First on the PATH too, so that what a test starts by the name `node` is this one.
+    run(node, program, { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` });
+  } else run(programBinary(name), [...(RUN[name] ?? []), ...program]);
+}

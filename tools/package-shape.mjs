@@ -4,10 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { programBinary } from './binaries.mjs';
+import { programBinary } from './on-node.mjs';
 import { entryPointsOf, manifestOf, publicPackages, wrongFields } from './entry-points.mjs';
-import { cloneInto, pack } from './packed.mjs';
-import { describePublished, setVersions } from './published.mjs';
+import { cloneInto, describePublished, pack, setVersions } from './packed.mjs';
 
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */

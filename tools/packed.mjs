@@ -1,12 +1,12 @@
-// A copy of the repository, what npm would publish of it, a registry that serves it, and package managers that install it: as users have it.
+// A copy of the repository, its changes for a release, what npm would publish of it, a registry that serves it, and package managers that install it: as users have it.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { join, resolve } from 'node:path';
+import { basename, join, posix, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { installed } from './binaries.mjs';
+import { installed, nodeBinary } from './on-node.mjs';
 import { manifestOf, publicPackages } from './entry-points.mjs';
 
 /** @typedef {Record<string, string>} Tarballs the paths by the names of the packages */
@@ -203,3 +203,56 @@ export const MANAGERS = {
     compiles: false,
   },
 };
+
+const MARKDOWN_LINK = /(\]\(|\b(?:src|srcset|href)=")(?![a-z]+:|#)([^)\s"]+)/g;
+
+/**
+ * Writes into every public package below `clone` what depends on the forge: `repository`, `homepage`, `bugs`, and a README whose links lead
+ * somewhere from the page of the package.
+ * @param {string} clone
+ * @param {string} repository its address on the forge
+ * @param {string} commit that is published
+ */
+export function describePublished(clone, repository, commit) {
+  for (const folder of publicPackages(clone)) {
+    const directory = `packages/${basename(folder)}`;
+    const described = {
+      ...manifestOf(folder),
+      homepage: `${repository}/tree/${commit}/${directory}#readme`,
+      bugs: `${repository}/issues`,
+      repository: { type: 'git', url: `git+${repository}.git`, directory },
+    };
+    writeFileSync(join(folder, 'package.json'), `${JSON.stringify(described, undefined, 2)}\n`);
+    const readme = join(folder, 'README.md');
+    const text = readFileSync(readme, 'utf8');
+    writeFileSync(readme, withAbsoluteLinks(text, directory, `${repository}/blob/${commit}`));
+  }
+}
+
+/**
+ * @param {string} markdown
+ * @param {string} directory of the page
+ * @param {string} base of the repository's files
+ */
+function withAbsoluteLinks(markdown, directory, base) {
+  return markdown.replaceAll(MARKDOWN_LINK, (_, before, to) => {
+    const path = posix.join(directory, to);
+    return `${before}${base}/${path}${/\.(png|svg)$/.test(to) ? '?raw=true' : ''}`;
+  });
+}
+
+const TOOL = '.changeset/node_modules/@changesets/cli/bin.js';
+
+/** The changes that wait for a release. @param {string} clone @returns {string[]} their files */
+export function pendingChanges(clone) {
+  return readdirSync(join(clone, '.changeset')).filter((name) => name.endsWith('.md') && name !== 'README.md');
+}
+
+/**
+ * Sets the versions as `npm run changeset -- version` does, in a copy of the repository.
+ * @param {string} clone
+ */
+export function setVersions(clone) {
+  if (!existsSync(TOOL)) execFileSync('npm', ['ci', '--silent', '--prefix', '.changeset'], { stdio: 'inherit' });
+  execFileSync(nodeBinary('24'), [resolve(TOOL), 'version'], { cwd: clone, stdio: ['ignore', 'ignore', 'inherit'] });
+}

@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { manifestOf, publicPackages } from './entry-points.mjs';
-import { cloneInto, pack } from './packed.mjs';
-import { describePublished, pendingChanges, setVersions } from './published.mjs';
+import { cloneInto, describePublished, pack, pendingChanges, setVersions } from './packed.mjs';
 
 /** @typedef {import('./entry-points.mjs').Manifest} Manifest */
 /** @typedef {import('./packed.mjs').Packed} Packed */

@@ -15,7 +15,7 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { nodeBinary } from '../../tools/binaries.mjs';
+import { nodeBinary } from '../../tools/on-node.mjs';
 
 const THIS = fileURLToPath(import.meta.url);
 const SERVICE = fileURLToPath(new URL('../../service/dist/main.js', import.meta.url));

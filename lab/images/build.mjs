@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { installed, nodeBinary } from '../../tools/binaries.mjs';
+import { installed, nodeBinary } from '../../tools/on-node.mjs';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** What the slim images leave out, too. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { installed } from '../binaries.mjs';
+import { installed } from '../on-node.mjs';
 import { entryPointsOf, manifestOf, publicPackages } from '../entry-points.mjs';
 import { packInto } from '../packed.mjs';
 
