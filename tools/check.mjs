@@ -176,7 +176,7 @@ function environment() {
 }
 
 /**
- * What changed, formatted, compiled, linted, in the words of the field; and that a code has its heading and its status, a channel its row, and a
+ * What changed, formatted, compiled, linted, in the words of the field; and that a code has its heading, its status and its place, a channel its row, and a
  * link its target.
  * @param {string} base
  */
@@ -188,7 +188,12 @@ function checkQuickly(base) {
     ...git('ls-files', '-o', '--exclude-standard').split('\n'),
   ].filter((path) => path !== '' && existsSync(path) && !path.endsWith('package-lock.json'));
   const code = changed.filter((path) => /\.[cm]?[jt]sx?$/.test(path));
-  const tests = ['tools/test/documents', 'packages/container/test/error-messages', 'packages/http/test/errors'];
+  const tests = [
+    'tools/test/documents.test.ts',
+    'packages/container/test/error-messages',
+    'packages/http/test/errors',
+    'packages/transaction/test/errors',
+  ];
 
   /** @type {Record<string, string[]>} */
   const steps = {
@@ -196,7 +201,7 @@ function checkQuickly(base) {
     types: ['tsc', '-b'],
     ...(code.length > 0 && { lint: ['oxlint', ...code] }),
     words: [process.execPath, 'tools/words.mjs', ...changed],
-    documents: ['vitest', 'run', '--project', 'shared', ...tests],
+    documents: ['vitest', 'run', '--reporter', 'dot', '--no-color', '--project', 'shared', ...tests],
   };
   if (changed.length === 0) console.log(`Nothing has changed since ${since}.`);
   else
