@@ -14,7 +14,7 @@ export function head(method: string, path: string, headers: Headers = {}): strin
 }
 
 /** A request with only its Content-Length and the Host header added. */
-export function withBody(method: string, path: string, body: string | Buffer, headers: Headers = JSON_TYPE): Buffer {
+function withBody(method: string, path: string, body: string | Buffer, headers: Headers = JSON_TYPE): Buffer {
   const bytes = Buffer.from(body);
   return Buffer.concat([
     Buffer.from(head(method, path, { 'content-length': String(bytes.length), ...headers })),
@@ -22,7 +22,7 @@ export function withBody(method: string, path: string, body: string | Buffer, he
   ]);
 }
 
-export function chunked(path: string, ...chunks: readonly (string | Buffer)[]): Buffer {
+function chunked(path: string, ...chunks: readonly (string | Buffer)[]): Buffer {
   const parts = chunks
     .map((chunk) => Buffer.from(chunk))
     .flatMap((chunk) => [Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n')]);

@@ -94,7 +94,7 @@ export function usePolled<T>(load: () => Promise<T>): { readonly value?: T; read
 }
 
 /** A file's name is not broken in its middle: only after a slash. */
-export const brokenAtSlashes = (where: string): ComponentChildren =>
+const brokenAtSlashes = (where: string): ComponentChildren =>
   where.split(/(?<=\/)/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
 
 /** A line of code. */

@@ -27,7 +27,7 @@ interface RowProps {
 }
 
 /** One request as a row. */
-export function Row({ request, isChosen, q }: RowProps): JSX.Element {
+function Row({ request, isChosen, q }: RowProps): JSX.Element {
   const { id, method, route, milliseconds, arrived, trouble } = request;
   return (
     <a
