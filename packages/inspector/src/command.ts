@@ -36,7 +36,7 @@ export async function inspect(args: readonly string[], { token = '', print, comp
     return MISUSED;
   }
   try {
-    print(textOf(await answer(asked, token), asked));
+    print(textOf(await called(asked, token), asked));
     return 0;
   } catch (error) {
     complain(error instanceof Error ? error.message : String(error));
@@ -80,8 +80,8 @@ function read(args: readonly string[]): Asked | undefined {
   }
 }
 
-/** Throws an Error whose message says why there is no answer. */
-async function answer({ tool, url, given }: Asked, token: string): Promise<unknown> {
+/** Throws an Error whose message says why there is no result. */
+async function called({ tool, url, given }: Asked, token: string): Promise<unknown> {
   const [method, params] = tool === 'tools' ? ['tools/list', {}] : ['tools/call', { name: tool, arguments: given }];
   const response = await fetch(`${url}/mcp`, {
     method: 'POST',
