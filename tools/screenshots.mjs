@@ -51,7 +51,6 @@ try {
     await traffic();
     await graph(page, `docs/inspector-graph-${colorScheme}.png`);
     await requests(page, `docs/inspector-requests-${colorScheme}.png`);
-    await now(page, `docs/inspector-now-${colorScheme}.png`);
     await page.close();
   }
 } finally {
@@ -65,7 +64,7 @@ try {
 async function graph(page, file) {
   await post('/api/orders', { items: [{ productId: 'apple', quantity: 3 }] });
   await page.locator('.service', { hasText: 'IAuditLogger' }).first().click();
-  await page.locator('.explanation', { hasText: 'wins' }).waitFor();
+  await page.locator('.explanation', { hasText: 'IAuditLogger' }).waitFor();
   await shoot(page, file);
 }
 
@@ -75,19 +74,6 @@ async function requests(page, file) {
   await page.locator('.request', { hasText: 'leak' }).first().waitFor();
   await page.locator('.request', { hasText: '/api/orders' }).filter({ hasText: 'committed' }).first().click();
   await page.locator('.row[data-kind=commit]').waitFor();
-  await shoot(page, file);
-}
-
-/** @param {import('playwright-core').Page} page @param {string} file */
-async function now(page, file) {
-  await page.getByRole('link', { name: 'Now' }).click();
-  // Orders that come at the same time wait for the one connection that may write.
-  for (let i = 0; i < 12; i++) {
-    const orders = Array.from({ length: 6 + (i % 4) * 8 }, () =>
-      post('/api/orders', { items: [{ productId: 'apple', quantity: 1 }] }),
-    );
-    await Promise.all([...orders, fetch(`${url}/api/users`), page.waitForTimeout(500)]);
-  }
   await shoot(page, file);
 }
 
