@@ -103,7 +103,7 @@ export function shutdownContract(test: StageTest): void {
       await stage.serveRequest(() => ({ kind: 'text', text }));
       const client = await stage.client();
       client.send({ path: '/' });
-      await client.hears('200 OK');
+      await client.hears('HTTP/1.1 200');
       client.stopReading();
       const closed = stage.close();
       await refused(stage.port);
