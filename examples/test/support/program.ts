@@ -11,9 +11,11 @@ afterEach(() => {
 
 const removesTypes = Boolean(Reflect.get(process.features, 'typescript'));
 
-/** What the compiler made of a program, `recipes/command` in the folder `recipes/dist`. */
-export const compiled = (name: string): string =>
-  fileURLToPath(new URL(`../../${name.replace(/[^/]+$/, 'dist/$&')}.js`, import.meta.url));
+/** What the compiler made of a program. Recipes find their own packages only from `recipes/dist`. */
+export const compiled = (name: string): string => {
+  const path = name.startsWith('recipes/') ? name.replace('/', '/dist/') : `dist/${name}`;
+  return fileURLToPath(new URL(`../../${path}.js`, import.meta.url));
+};
 
 /** The program as it is written, where Node removes the types by itself; else what the compiler made of it. */
 export const fileOf = (name: string): string =>
