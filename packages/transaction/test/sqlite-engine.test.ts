@@ -68,12 +68,12 @@ describe('over one file', () => {
     test('with a version that loses commits keeps other processes out, and says so', async () => {
       const warned = once(process, 'warning');
       pool = open('3.45.1');
+      await pool.query('CREATE TABLE stock (product TEXT)');
       const [warning] = (await warned) as [Error];
       expect(warning).toMatchObject({
         code: 'AMBIT_TX_BUSY',
         message: expect.stringContaining('SQLite 3.45.1'),
       });
-      await pool.query('CREATE TABLE stock (product TEXT)');
       await insert();
       const other = loadSqlite().open(path, 0);
       for (const sql of ['PRAGMA wal_checkpoint', 'SELECT * FROM stock', "INSERT INTO stock VALUES ('plum')"])
@@ -91,6 +91,17 @@ describe('over one file', () => {
       other.close();
       expect(await pool.query('SELECT * FROM stock')).toHaveLength(2);
     });
+  });
+
+  test('a pool over another driver waits for a process that has the file to itself just then', async () => {
+    const other = loadSqlite().open(path, 0);
+    other.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; CREATE TABLE stock (product TEXT); COMMIT',
+    );
+    pool = sqlitePoolOver(loadSqlite().open(path, 0), { acquireTimeoutMs: 120_000 });
+    const rows = pool.query('SELECT * FROM stock');
+    other.close();
+    expect(await rows).toEqual([]);
   });
 
   let ahead = 0;

@@ -3,6 +3,7 @@ import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
 import { SQLITE_LANGUAGE, SqliteWire } from './driver.js';
 import { ask, KEEP_TO_ITSELF, losesCommits, type SqliteEngine, warnOfLosses } from './engine.js';
+import { retryIfBusy } from './errors.js';
 import { WatchedFile } from './file.js';
 import { SqliteSession } from './session.js';
 
@@ -26,17 +27,32 @@ export function sqlitePoolOver(engine: SqliteEngine, options: DriverPoolOptions)
   const { clock, acquireTimeoutMs } = settings;
   const path = engine.prepare('PRAGMA database_list').all([])[0]?.[2];
   const file = typeof path === 'string' && path !== '' ? new WatchedFile(path, clock) : undefined;
-  const version = String(ask(engine, 'SELECT sqlite_version()'));
-  if (file && losesCommits(version) && ask(engine, 'PRAGMA journal_mode') === 'wal') {
-    warnOfLosses(version);
-    engine.exec(KEEP_TO_ITSELF);
-  }
+  let isChecked = file === undefined;
+  // Even the version cannot be read while another process recovers or closes the file, so that the first user of the pool asks for it, who may wait.
+  const check = (): void => {
+    const version = String(ask(engine, 'SELECT sqlite_version()'));
+    if (losesCommits(version) && ask(engine, 'PRAGMA journal_mode') === 'wal') {
+      warnOfLosses(version);
+      engine.exec(KEEP_TO_ITSELF);
+    }
+    isChecked = true;
+  };
   const session = new SqliteSession(engine, { file });
   return new Pool(
     {
       language: SQLITE_LANGUAGE,
       max: 1,
-      connect: ({ timeoutMs: busyTimeoutMs = acquireTimeoutMs }) => new SqliteWire(session, { clock, busyTimeoutMs }),
+      connect: ({ timeoutMs: busyTimeoutMs = acquireTimeoutMs }) => {
+        const connect = (): SqliteWire => {
+          if (!isChecked) check();
+          return new SqliteWire(session, { clock, busyTimeoutMs });
+        };
+        try {
+          return connect();
+        } catch (busy) {
+          return retryIfBusy(connect, busy, { clock, timeoutMs: busyTimeoutMs });
+        }
+      },
       close: async () => session.close(),
     },
     settings,
