@@ -56,7 +56,7 @@ const TESTS = '{packages/*,service,examples,examples/{conduit,nest,tenants},tool
  */
 const MORE_HOSTS =
   'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,nest-express,nest-fastify,node}.isolated}.test.ts';
-/** What runs on older versions of Express, too; the last finds copies of Express that are not the application's. */
+/** These run on older versions of Express, too; the last finds copies of Express that are not the application's. */
 const ON_EXPRESS = [
   'packages/express/test/{copies-of-express,failures,param,refused-heads,rolled-back,unhandled-failures}.test.ts',
   'packages/inspector/test/express-routes.test.ts',

@@ -25,7 +25,7 @@ const ON_NODE =
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
-/** What only some steps need has a lock of its own. */
+/** Packages of only some steps have a lock of their own. */
 const OLDER_EXPRESS = 'npm ci --silent --prefix integrations/express --ignore-scripts --no-audit --no-fund';
 const RECIPES =
   'npm ci --silent --prefix examples/recipes --ignore-scripts --no-audit --no-fund && tsc -b examples/recipes && tsc -p examples/recipes/test';
@@ -176,7 +176,7 @@ function environment() {
 }
 
 /**
- * What changed, formatted, compiled, linted, in the words of the field; and that a code has its heading, its status and its place, a channel its row, and a
+ * Checks format, types, lint and words of the files that changed; and that a code has its heading, its status and its place, a channel its row, and a
  * link its target.
  * @param {string} base
  */

@@ -9,7 +9,7 @@ const ADA = { name: 'Ada', email: 'ada@example.com' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
 const TABLES = ['users', 'orders', 'order_items', 'stock', 'reservations', 'idempotency_keys'];
 
-// What a sandbox keeps apart, and what it undoes, is tested in packages/transaction/test/sandboxes.test.ts.
+// Isolation and undoing are tested in packages/transaction/test/sandboxes.test.ts.
 test.skipIf(postgres.missing).each(HOST_VARIANTS)(
   'SANDBOX=1 on %s gives each sandbox users, orders and keys of its own, and stores none',
   async (HOST_VARIANT) => {

@@ -11,7 +11,7 @@ afterEach(() => {
 
 const removesTypes = Boolean(Reflect.get(process.features, 'typescript'));
 
-/** What the compiler made of a program. Recipes find their own packages only from `recipes/dist`. */
+/** The compiled file of a program. Recipes find their own packages only from `recipes/dist`. */
 export const compiled = (name: string): string => {
   const path = name.startsWith('recipes/') ? name.replace('/', '/dist/') : `dist/${name}`;
   return fileURLToPath(new URL(`../../${path}.js`, import.meta.url));

@@ -1,7 +1,7 @@
 import type { Drawing } from './graph-view.js';
 import type { GraphView, Hello, RequestDetails, RouteStats, ServiceStats, StatementStats } from './wire.js';
 
-/** What the inspector knows. */
+/** The inspector's knowledge of a running application, from which tools choose. */
 export interface Facts {
   /** Everything now; undefined where nothing is recorded. */
   readonly state: () => Hello | undefined;

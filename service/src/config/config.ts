@@ -38,7 +38,7 @@ const wholeNumber = <D extends number | undefined>(name: string, byDefault: D, m
     return value >= min && value <= max ? value : undefined;
   });
 
-/** What it must be is checked where it is used, by messages that do not repeat a secret. */
+/** Its user checks the text, with messages that do not repeat a secret. */
 const anyText = <D extends string | undefined>(name: string, byDefault: D) =>
   variable<string | D>(name, 'text', byDefault, (text) => text);
 
@@ -72,7 +72,7 @@ const SETTINGS = {
   sandbox: onOff('SANDBOX'),
 };
 
-/** Of these several make a property together. */
+/** Variables of which several make one property. */
 const PARTS = {
   folder: anyText('DATA_DIR', './data'),
   url: anyText('DATABASE_URL', undefined),

@@ -83,7 +83,7 @@ export const sharedMigrations: MigrationRules = {
   ],
 };
 
-/** What the servers share: they exist, and every process reaches them. */
+/** Servers exist before the service, and every process reaches them. */
 export const SERVER = {
   place: { where: 'at DATABASE_URL', variable: 'DATABASE_URL' },
   isInMemory: false,

@@ -8,7 +8,7 @@ import { Problem } from '../problem.js';
 
 const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** Whether the body is read; with any other method it is ignored. */
+/** The body of any other method is ignored. */
 export const mayHaveBody = ({ method = '' }: IncomingMessage): boolean => METHODS_WITH_BODY.has(method);
 
 /** Larger than any order that the schema allows, in its usual notation. */

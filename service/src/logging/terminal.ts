@@ -35,7 +35,7 @@ class TerminalOutput extends LogOutput {
   #textOf(record: LogRecord): string {
     const { time, msg = '', level, type, action, err } = record;
     if (msg === 'listening') return this.#welcome(record);
-    // What is wrong, where, and what to do: a sentence a line.
+    // A sentence a line: the fault, its place and the remedy.
     if (msg.startsWith('The service could not start'))
       return [...msg.split(/(?<=[.)]) (?=[A-Z])|\n/).map(printable), ...stackOf(err)].join('\n  ');
     if ('method' in record && 'ms' in record) return this.#request(record);

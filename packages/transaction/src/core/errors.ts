@@ -12,7 +12,7 @@ interface CodeRow {
   /** A retry could do the same work twice, or cannot succeed, whatever the cause says. */
   readonly final?: true;
   /**
-   * Where the fault is: `server`, which takes nothing on this connection while another one may; `address`, where no server was
+   * The place of the fault: `server`, which takes nothing on this connection while another one may; `address`, where no server was
    * found; `time`, which was too short; `caller`, who would be refused by every server.
    */
   readonly fault?: Fault;
@@ -171,7 +171,7 @@ export type TransactionErrorCode = keyof typeof CODES;
 /** Every code that a `TransactionError` can have, such as for a test that each has a response. */
 export const TRANSACTION_ERROR_CODES = Object.keys(CODES) as readonly TransactionErrorCode[];
 
-/** What the table says of an error of this package, or of another copy of it; nothing of any other error. */
+/** The row of an error of this package or of another copy of it; an empty row for any other error. */
 export function meaningOf(error: unknown): Partial<CodeRow> {
   const code = codeOf(error);
   return Object.hasOwn(CODES, code) ? CODES[code as TransactionErrorCode] : NO_MEANING;

@@ -9,7 +9,7 @@ export const poolWith = (pool: IDatabasePool, getConnection: IDatabasePool['getC
   getConnection,
 });
 
-/** What every connection has, and no `execute()`. */
+/** A connection without `execute()`, which a driver need not have. */
 export const connectionWith = (
   connection: IPooledConnection,
   others: Partial<IPooledConnection>,
