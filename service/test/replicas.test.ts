@@ -268,6 +268,16 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
     },
   );
 
+  test('without any server a read gets 503, and the service is not ready', async () => {
+    const service = await stage.start();
+    stage.toPrimary.faultAt = stage.toStandby.faultAt = () => 'before';
+    await service.eventually('/api/users', ({ status }) => status === 503);
+    expect(await service.get('/api/users')).toMatchObject({ status: 503, from: null });
+    expect(await service.get('/health/ready')).toMatchObject({
+      status: 503,
+      body: { error: 'Not ready: no response from the database' },
+    });
+  });
   test('METRICS=1 counts where reads came from', async () => {
     const service = await stage.start('fastify', { METRICS: '1' });
     for (let read = 0; read < 3; read += 1) await service.get('/api/users');

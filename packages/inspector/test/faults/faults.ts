@@ -181,6 +181,7 @@ export const FAULTS: readonly Fault[] = [
   { name: 'outbox', cause: /delivery of outbox failed: URIError/, make: (app) => app.publish() },
   { name: 'failed handler', cause: /failed with TypeError/ },
   { name: 'failed statement', cause: /23505 unique violation/ },
+  { name: 'wrong column', kind: 'failed statement', cause: /42703 undefined column|42000/ },
   { name: 'after commit', cause: /after its transaction had finished/ },
   {
     name: 'idle transaction',

@@ -143,6 +143,11 @@ export const handlers = {
     return 200;
   },
 
+  'wrong-column': async (scope) => {
+    await poolOf(scope).query('SELECT colour FROM products'); // fault: wrong column
+    return 200;
+  },
+
   'after-commit': async (scope) => {
     /** @type {IConnection | undefined} */
     let kept;
