@@ -25,6 +25,9 @@ const ON_NODE =
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
+/** Installed at their first use: only these steps need them. */
+const OXFMT = 'node tools/on-node.mjs oxfmt';
+const OXLINT = 'node tools/on-node.mjs oxlint';
 /** Packages of only some steps have a lock of their own. */
 const OLDER_EXPRESS = 'npm ci --silent --prefix integrations/express --ignore-scripts --no-audit --no-fund';
 const RECIPES =
@@ -37,8 +40,8 @@ const RANDOM = `FIRST_SEED=${FIRST_SEED}`;
 /** @type {Record<string, string>} */
 const STEPS = {
   build: 'tsc -b && node packages/inspector/bundle.mjs',
-  format: 'oxfmt --check',
-  lint: 'oxlint',
+  format: `${OXFMT} --check`,
+  lint: OXLINT,
   types: 'node tools/type-tests.mjs',
   unused: 'node tools/on-node.mjs knip',
   packages: 'node tools/package-shape.mjs',
@@ -50,7 +53,7 @@ const STEPS = {
   tutorial: 'node tools/on-node.mjs 20.19.0 tools/try.mjs tutorial',
   create: 'tools/ensure.sh postgres && node tools/create.mjs',
   'create-all': 'tools/ensure.sh postgres && node tools/create.mjs --all',
-  layering: 'oxlint -c oxlint.layering.mjs packages service examples bench',
+  layering: `${OXLINT} -c oxlint.layering.mjs packages service examples bench`,
   words: 'node tools/words.mjs',
   api: 'node tools/api.mjs',
   site: 'tools/ensure.sh chromium && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
@@ -197,9 +200,9 @@ function checkQuickly(base) {
 
   /** @type {Record<string, string[]>} */
   const steps = {
-    format: ['oxfmt', '--check', '--no-error-on-unmatched-pattern', ...changed],
+    format: [...OXFMT.split(' '), '--check', '--no-error-on-unmatched-pattern', ...changed],
     types: ['tsc', '-b'],
-    ...(code.length > 0 && { lint: ['oxlint', ...code] }),
+    ...(code.length > 0 && { lint: [...OXLINT.split(' '), ...code] }),
     words: [process.execPath, 'tools/words.mjs', ...changed],
     documents: ['vitest', 'run', '--reporter', 'dot', '--no-color', '--project', 'shared', ...tests],
   };

