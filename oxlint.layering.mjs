@@ -1,6 +1,6 @@
 // Which package may import which, what its source must know nothing of, and that manifests declare what is imported:
 // `npm run check -- layering`. Cycles are found by `npm run lint`.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 const HTTP = '(express|fastify|node:https?|node:http2)';
 const SQL =
@@ -9,12 +9,10 @@ const SQL =
 const NODE = 'node:[^/]+';
 
 /** What the tests of several packages share. */
-const TEST_KIT = 'host-contract';
+const TEST_KIT = 'test-kit';
 /** What an HTTP host is built on. */
 const CORE = ['container', 'transaction', 'http'];
 const HOSTS = ['express', 'fastify', 'fetch', 'hono', 'nest'];
-/** What follows versions of others, over transactions. */
-const DATA = ['drivers', 'idempotency', 'orm', 'outbox'];
 
 /**
  * A package is listed before it exists, so that its first import already obeys.
@@ -42,10 +40,10 @@ const RULES = {
   'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
   // For authors of hosts and pools: it knows what all of them have in common.
   testing: { mayUse: CORE, knowsNo: ['(express|fastify)'] },
-  [TEST_KIT]: { mayUse: [...CORE, ...HOSTS, ...DATA, 'inspector', 'opentelemetry', 'testing'], knowsNo: [] },
+  [TEST_KIT]: { mayUse: ['container', 'transaction', 'drivers', 'inspector', 'opentelemetry', 'testing'], knowsNo: [] },
 };
 
-const packages = readdirSync('packages');
+const packages = readdirSync('packages').filter((name) => existsSync(`packages/${name}/package.json`));
 const unknown = packages.filter((name) => !(name in RULES));
 if (unknown.length > 0) throw new Error(`oxlint.layering.mjs has no rule for ${unknown.join(', ')}`);
 
@@ -62,7 +60,7 @@ const upward = (others) => ({
 
 /** @type {Pattern} */
 const LEAVES = {
-  regex: '^(\\.\\./)+((packages|service|examples|bench|scripts)/|[^./][^/]*/(src|test|dist)/)',
+  regex: '^(\\.\\./)+((packages|service|examples|bench|tools)/|[^./][^/]*/(src|test|dist)/)',
   message: 'It leaves its package: import the other one by its name.',
 };
 
@@ -79,7 +77,7 @@ const RUNTIME = ['dependencies', 'peerDependencies'];
 const undeclared = (folder, { inTests = false, within = '.' } = {}) => {
   const all = [...RUNTIME, 'devDependencies'];
   // Tests of all packages may use older versions of Express, which the step `hosts` installs.
-  const around = [within, '.', 'integrations/express'];
+  const around = [within, '.', 'test/versions/express'];
   const names = inTests
     ? [...declared(folder, all), ...around.flatMap((each) => declared(each, all))]
     : declared(folder, RUNTIME);
@@ -101,28 +99,27 @@ export default {
   options: { denyWarnings: true },
   ignorePatterns: ['**/dist/**', 'packages/create-ambit/template/**'],
   overrides: [
-    ...Object.entries(RULES)
-      .filter(([name]) => packages.includes(name))
-      .flatMap(([name, { mayUse, tests = [], knowsNo }]) => {
-        const folder = `packages/${name}`;
-        /** @param {string[]} mine */
-        const others = (mine) => upward(Object.keys(RULES).filter((each) => ![name, ...mine].includes(each)));
-        const unheard = knowsNo.map((regex) => ({
-          regex: `^${regex}(/|$)`,
-          message: 'The package must know nothing of it.',
-        }));
-        return [
-          refuse([`${folder}/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder)]),
-          // What is bundled is installed with the package.
-          refuse([`${folder}/page/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder, { inTests: true })]),
-          refuse(
-            [`${folder}/*`, `${folder}/**/test/**`],
-            [others([...mayUse, ...tests]), LEAVES, undeclared(folder, { inTests: true })],
-          ),
-        ];
-      }),
+    ...Object.entries(RULES).flatMap(([name, { mayUse, tests = [], knowsNo }]) => {
+      const folder = name === TEST_KIT ? 'test/kit' : `packages/${name}`;
+      /** @param {string[]} mine */
+      const others = (mine) => upward(Object.keys(RULES).filter((each) => ![name, ...mine].includes(each)));
+      const unheard = knowsNo.map((regex) => ({
+        regex: `^${regex}(/|$)`,
+        message: 'The package must know nothing of it.',
+      }));
+      return [
+        refuse([`${folder}/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder)]),
+        // What is bundled is installed with the package.
+        refuse([`${folder}/page/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder, { inTests: true })]),
+        refuse(
+          [`${folder}/*`, `${folder}/**/test/**`],
+          [others([...mayUse, ...tests]), LEAVES, undeclared(folder, { inTests: true })],
+        ),
+      ];
+    }),
     refuse(['service/**'], [LEAVES, undeclared('service')]),
     refuse(['service/*', 'service/{test,chaos,failover}/**'], [LEAVES, undeclared('service', { inTests: true })]),
+    refuse(['test/{hosts,simulation}/**'], [LEAVES, undeclared('test/kit', { inTests: true })]),
     ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),
     refuse(['examples/recipes/**'], [undeclared('examples/recipes', { inTests: true, within: 'examples' })]),
   ],

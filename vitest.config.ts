@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
@@ -12,13 +12,16 @@ interface Manifest {
 
 /** Tests run on the sources of all packages: what is broken in one fails at once in those that use it. */
 function sources(): { find: RegExp; replacement: string }[] {
-  const packages = join(import.meta.dirname, 'packages');
-  return readdirSync(packages).flatMap((folder) => {
-    const manifest = readFileSync(join(packages, folder, 'package.json'), 'utf8');
+  const packages = readdirSync(join(import.meta.dirname, 'packages')).map((name) => `packages/${name}`);
+  return [...packages, 'test/kit'].flatMap((path) => {
+    const folder = join(import.meta.dirname, path);
+    // A branch that moved a package leaves its folder with what was built.
+    if (!existsSync(join(folder, 'package.json'))) return [];
+    const manifest = readFileSync(join(folder, 'package.json'), 'utf8');
     const { name, exports = {}, imports = {} } = JSON.parse(manifest) as Manifest;
     const instead = (specifier: string, built: string) => ({
       find: new RegExp(`^${specifier}$`),
-      replacement: join(packages, folder, built.replace('/dist/', '/src/').replace(/\.js$/, '.ts')),
+      replacement: join(folder, built.replace('/dist/', '/src/').replace(/\.js$/, '.ts')),
     });
     return [
       ...Object.entries(exports).map(([entry, built]) => instead(join(name, entry), built.default)),
@@ -30,12 +33,12 @@ function sources(): { find: RegExp; replacement: string }[] {
 /** Older versions of Express, beside the newest one. */
 const OLDER_EXPRESS = {
   find: /^(express-(4|5\.1))$/,
-  replacement: join(import.meta.dirname, 'integrations/express/node_modules/$1'),
+  replacement: join(import.meta.dirname, 'test/versions/express/node_modules/$1'),
 };
 
 /** An older NestJS in place of the newest one, with the Express and Fastify that it is on. */
 function nest(version: number): { find: RegExp; replacement: string }[] {
-  const packages = join(import.meta.dirname, 'integrations/nest', String(version), 'node_modules');
+  const packages = join(import.meta.dirname, `test/versions/nest-${version}`, 'node_modules');
   return [{ find: /^(@nestjs\/[^/]+|express|fastify|rxjs|reflect-metadata)$/, replacement: join(packages, '$1') }];
 }
 
@@ -49,26 +52,27 @@ class ContractsFirst extends BaseSequencer {
   }
 }
 
-const TESTS = '{packages/*,service,examples,examples/{conduit,nest,tenants},tools}/test/**/*';
+const TESTS =
+  '{{packages/*,service,examples,examples/{conduit,nest,tenants},tools}/test,test/{hosts,simulation,kit/test}}/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.
  */
 const MORE_HOSTS =
-  'packages/host-contract/test/{crowd,simulation,{express-4,fetch,hono,nest-express,nest-fastify,node}.isolated}.test.ts';
+  'test/{hosts/{crowd,{express-4,fetch,hono,nest-express,nest-fastify,node}.isolated},simulation/simulation}.test.ts';
 /** These run on older versions of Express, too; the last finds copies of Express that are not the application's. */
 const ON_EXPRESS = [
   'packages/express/test/{copies-of-express,failures,param,refused-heads,rolled-back,unhandled-failures}.test.ts',
   'packages/inspector/test/express-routes.test.ts',
-  'packages/host-contract/test/{pipelines.isolated,transaction-check}.test.ts',
+  'test/hosts/{pipelines.isolated,transaction-check}.test.ts',
 ];
 const OTHER_EXPRESS = 'packages/express/test/hidden-copies.isolated.test.ts';
 /** What runs on older versions of NestJS, too. */
-const ON_NEST = ['packages/nest/test/*.test.ts', 'packages/host-contract/test/nest-*.isolated.test.ts'];
+const ON_NEST = ['packages/nest/test/*.test.ts', 'test/hosts/nest-*.isolated.test.ts'];
 const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
-  'packages/host-contract/test/process.test.ts',
+  'test/hosts/process.test.ts',
   'packages/idempotency/test/rollback-on-timeout.test.ts',
   'packages/outbox/test/{kills,summer-time}.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',

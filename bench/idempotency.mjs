@@ -2,7 +2,7 @@
 // new one, and with a known one, in turn: `npx tsc -b packages/idempotency && node bench/idempotency.mjs [rounds, default 20]`.
 import { randomUUID } from 'node:crypto';
 import { Container, Registration } from '../packages/container/dist/index.js';
-import { databases } from '../packages/host-contract/dist/index.js';
+import { databases } from '../test/kit/dist/index.js';
 import { createIdempotency } from '../packages/idempotency/dist/index.js';
 import { median, table } from './shared/table.mjs';
 

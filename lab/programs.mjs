@@ -43,17 +43,17 @@ export const PROGRAMS = {
     often: true,
   },
   histories: {
-    file: '../integrations/histories.mjs',
+    file: '../test/histories/histories.mjs',
     what: 'random transactions through every pool and ORM, checked for the anomalies that their level forbids',
     short: ['--short', '--except', 'Prisma'],
-    prepare: ['integrations/prepare.mjs', 'integrations/prisma/prepare.mjs'],
+    prepare: ['test/libraries/prepare.mjs', 'test/orm/prisma/prepare.mjs'],
     node: '24',
   },
   relays: {
-    file: '../integrations/relays.mjs',
+    file: '../test/outbox/relays.mjs',
     what: 'events in brokers, while relays, brokers and lines fail: each arrives, in the order of its key',
     short: ['--short'],
-    prepare: ['integrations/prepare.mjs'],
+    prepare: ['test/libraries/prepare.mjs'],
     node: '24',
   },
   events: {

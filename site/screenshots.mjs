@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { launchChromium } from '@ambit/host-contract/chromium';
+import { launchChromium } from '@ambit/test-kit/chromium';
 import { siteServer } from './serve.mjs';
 
 const PAGES = ['/', '/guides/orms.html', '/api/container.html', '/documentation.html', '/playground.html'];

@@ -2,10 +2,9 @@
 // Reads what the packages export, with what their documentation comments say: for the reference of the site, and to fail where a public symbol
 // lacks its documentation: what it is, each parameter, the result, an example.
 import { createRequire } from 'node:module';
-import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { compilerFolder } from './on-node.mjs';
-import { entryPointsOf } from './entry-points.mjs';
+import { entryPointsOf, manifestOf, publicPackages } from './entry-points.mjs';
 
 // TypeScript 7 has no interface for programs yet.
 const ts = createRequire(import.meta.url)(compilerFolder('typescript-6.0'));
@@ -59,11 +58,7 @@ const OPTIONS = {
 
 /** @param {string} root of the workspace @returns {EntryPoint[]} of every published package, in the order of its manifest */
 export function readApi(root) {
-  const packages = readdirSync(join(root, 'packages')).flatMap((name) => {
-    const folder = join(root, 'packages', name);
-    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    return manifest.private ? [] : [{ folder, entries: entriesOf(folder, manifest) }];
-  });
+  const packages = publicPackages(root).map((folder) => ({ folder, entries: entriesOf(folder, manifestOf(folder)) }));
   const program = ts.createProgram(
     packages.flatMap(({ entries }) => entries.map(({ file }) => file)),
     OPTIONS,

@@ -12,7 +12,7 @@ import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 
 /** What runs on Bun and Deno as well: their tests use the container, transactions and both databases. */
-const ON_FETCH = 'packages/fetch/test packages/host-contract/test/fetch packages/host-contract/test/crowd';
+const ON_FETCH = 'packages/fetch/test test/hosts/fetch test/hosts/crowd';
 
 const VITEST = 'node_modules/vitest/vitest.mjs run';
 const TESTS = `${VITEST} --project shared --project isolated --project programs`;
@@ -21,15 +21,16 @@ const WRITTEN = 'examples/test examples/recipes/test tools/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
-  'packages/host-contract/test/express.isolated packages/host-contract/test/fastify.isolated packages/host-contract/test/pipelines';
+  'test/hosts/express.isolated test/hosts/fastify.isolated test/hosts/pipelines';
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
-/** The tests of integrations/ use them as they run here, and start servers of their own from the same packages. */
+/** The tests with libraries of others use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
 /** Installed at their first use: only these steps need them. */
 const OXFMT = 'node tools/on-node.mjs oxfmt';
 const OXLINT = 'node tools/on-node.mjs oxlint';
+const WITH_LIBRARIES = 'node tools/on-node.mjs 24 test/libraries/node_modules/vitest/vitest.mjs run --root test';
 /** Packages of only some steps have a lock of their own. */
-const OLDER_EXPRESS = 'npm ci --silent --prefix integrations/express --ignore-scripts --no-audit --no-fund';
+const OLDER_EXPRESS = 'npm ci --silent --prefix test/versions/express --ignore-scripts --no-audit --no-fund';
 const RECIPES =
   'npm ci --silent --prefix examples/recipes --ignore-scripts --no-audit --no-fund && tsc -b examples/recipes && tsc -p examples/recipes/test';
 const SERVERS = 'tools/ensure.sh postgres mariadb';
@@ -53,15 +54,15 @@ const STEPS = {
   tutorial: 'node tools/on-node.mjs 20.19.0 tools/try.mjs tutorial',
   create: 'tools/ensure.sh postgres && node tools/create.mjs',
   'create-all': 'tools/ensure.sh postgres && node tools/create.mjs --all',
-  layering: `${OXLINT} -c oxlint.layering.mjs packages service examples bench`,
+  layering: `${OXLINT} -c oxlint.layering.mjs packages service examples bench test`,
   words: 'node tools/words.mjs',
   api: 'node tools/api.mjs',
   site: 'tools/ensure.sh chromium && npm run --silent docs && tsc -p site && vitest run --config site/vitest.config.mjs',
   'all-pages':
     'tools/ensure.sh chromium && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
   stays: 'node tools/stays.mjs express sqlite',
-  simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/crowd`,
-  pipelines: `${OLDER_EXPRESS} && ${RANDOM} PIPELINED=100000 vitest run --project hosts --silent=false test/pipelines`,
+  simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/hosts/crowd`,
+  pipelines: `${OLDER_EXPRESS} && ${RANDOM} PIPELINED=100000 vitest run --project hosts --silent=false test/hosts/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
@@ -79,21 +80,20 @@ const STEPS = {
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
   'nest-versions':
-    'npm ci --prefix integrations/nest/10 --ignore-scripts && npm ci --prefix integrations/nest/11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
-  integrations: `${BROKERS} && lab/newer-nats.sh && node integrations/prepare.mjs && tsc -p integrations && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations`,
+    'npm ci --prefix test/versions/nest-10 --ignore-scripts && npm ci --prefix test/versions/nest-11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
+  integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test/libraries && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
-    'tools/ensure.sh chromium && npm ci --prefix integrations/playwright --ignore-scripts --no-audit --no-fund && tsc -p integrations/playwright && node integrations/playwright/run.mjs --browser --tests 12 --workers 4 --only sandbox',
+    'tools/ensure.sh chromium && npm ci --prefix test/sandboxes --ignore-scripts --no-audit --no-fund && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
   // Apart from the others, because its packages are 350 MB.
-  prisma:
-    'node integrations/prepare.mjs && node integrations/prisma/prepare.mjs && tsc -p integrations/prisma && node tools/on-node.mjs 24 integrations/node_modules/vitest/vitest.mjs run --root integrations/prisma',
+  prisma: `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma`,
   runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages ${WRITTEN}`,
+  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts test/kit ${WRITTEN}`,
   'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS}`,
   'node-26': `node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
-  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages ${WRITTEN}`,
+  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages test/hosts test/kit ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */

@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { openSchema } from '@ambit/host-contract';
+import { openSchema } from '@ambit/test-kit';
 import { DATABASES, HOSTS, projectFiles, QUERY_BUILDERS } from 'create-ambit';
 import { freePort, start, stop } from '../lab/kit/program.mjs';
 import { programBinary } from './on-node.mjs';

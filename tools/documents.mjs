@@ -26,7 +26,7 @@ import { diagnose } from './diagnostics.mjs';
 /**
  * Reads the fences of a Markdown page: ```ts compiles, ```ts run also runs, ```ts continued goes on where the block
  * before it ended, and a ```text right behind a block that runs is what it prints. A block marked `integrations` or
- * `prisma` needs packages that only integrations/ or integrations/prisma/ has: there it is one of those that run. One marked
+ * `prisma` needs packages that only test/libraries/ or test/orm/prisma/ has: there it is one of those that run. One marked
  * `tutorial` is a file of the tutorial, whose steps tools/try.mjs follows.
  * @param {string} markdown
  * @param {{ only?: 'integrations' | 'prisma' }} [options] to give those with this mark, and no others

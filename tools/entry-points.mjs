@@ -1,7 +1,7 @@
 // The fields for entry points besides `exports` in a manifest, for compilers that do not read it as Node does: docs/decisions/0031-packages.md.
 //   node tools/entry-points.mjs                 writes `main`, `types`, `typesVersions` and the conditions of each public package; then `npm run format`
 //   node ../../tools/entry-points.mjs pack      in a package, once it is built: the declarations for CommonJS, which are not in the repository
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 
 /** @typedef {{ types: string | { require: string, default: string }, default: string }} Conditions */
@@ -56,7 +56,7 @@ export const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'pack
 export const publicPackages = (root) =>
   readdirSync(join(root, 'packages'))
     .map((name) => join(root, 'packages', name))
-    .filter((folder) => !manifestOf(folder).private);
+    .filter((folder) => existsSync(join(folder, 'package.json')));
 
 /**
  * The same declarations for `require()`. TypeScript 5.7 and older, and every one with `"module": "node16"`, believe that Node cannot require an

@@ -112,7 +112,7 @@ export function copyInto(folder) {
  */
 export function cloneInto(folder) {
   copyInto(folder);
-  mkdirSync(join(folder, 'node_modules'));
+  mkdirSync(join(folder, 'node_modules'), { recursive: true });
   for (const name of readdirSync('node_modules').filter((entry) => entry !== '@ambit'))
     link(join('node_modules', name), folder);
   // The packages import each other, and have to find those of the clone.

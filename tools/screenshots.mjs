@@ -7,7 +7,7 @@ import { containerMiddleware } from '@ambit/express';
 import { inspectorMiddleware } from '@ambit/inspector/express';
 import { createAppContainer, createLogger, readConfig } from '@ambit/service';
 import express from 'express';
-import { launchChromium } from '@ambit/host-contract/chromium';
+import { launchChromium } from '@ambit/test-kit/chromium';
 import { createExpressApp } from '../service/dist/hosts/express.js';
 
 // Without a token the inspector is for development only.

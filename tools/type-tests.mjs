@@ -1,4 +1,4 @@
-// Checks with every supported TypeScript which lines compile and which do not: each folder packages/*/test/types*.
+// Checks with every supported TypeScript which lines compile and which do not: each folder types* in packages/*/test and test/.
 // `// error: some words` means that the next line of code has an error with these words in its message;
 // every other line must compile. In a folder with an `errors.md`, that file has the whole message of each error, of each compiler;
 // `node tools/type-tests.mjs --write` writes it.
@@ -98,8 +98,7 @@ function differences(folder) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const folders = readdirSync('packages')
-    .map((name) => join('packages', name, 'test'))
+  const folders = [...readdirSync('packages').map((name) => join('packages', name, 'test')), 'test']
     .filter((folder) => existsSync(folder))
     .flatMap((test) => readdirSync(test).map((name) => join(test, name)))
     .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);

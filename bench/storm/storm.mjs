@@ -1,4 +1,4 @@
-import { Chance, RawClient, requestText } from '@ambit/host-contract';
+import { Chance, RawClient, requestText } from '@ambit/test-kit';
 
 const ABORTS = 0.6;
 const PIPELINES = 0.2;

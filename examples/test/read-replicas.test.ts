@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { canStartServers, type Server, startServer } from '@ambit/host-contract';
+import { canStartServers, type Server, startServer } from '@ambit/test-kit';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createReplicatedPool, type ReplicatedPool } from '@ambit/transaction/replicas';
 import { drain } from '@ambit/express';

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { requestText } from '@ambit/host-contract';
+import { requestText } from '@ambit/test-kit';
 import { ATTACKS } from './attacks.mjs';
 import { Client } from '../kit/http.mjs';
 import { withDatabase } from '../kit/databases.mjs';

@@ -1,4 +1,4 @@
-import { requestText } from '@ambit/host-contract';
+import { requestText } from '@ambit/test-kit';
 import { Client, Connection, Lost } from '../kit/http.mjs';
 import { startServer, stopServer } from '../kit/service.mjs';
 import { checkStock, Findings, readOrders } from '../kit/stored.mjs';

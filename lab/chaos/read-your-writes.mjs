@@ -4,7 +4,7 @@
  * its own write; without the cookie some do, which shows that the test can fail.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { requestText } from '@ambit/host-contract';
+import { requestText } from '@ambit/test-kit';
 import { Client } from '../kit/http.mjs';
 import { readOptions } from '../kit/options.mjs';
 import { PostgresNode } from '../kit/postgres.mjs';
@@ -78,7 +78,7 @@ async function visit(keepsCookie, count) {
 
 /**
  * @param {Tally} tally
- * @param {import('@ambit/host-contract').RawResponse | undefined} response
+ * @param {import('@ambit/test-kit').RawResponse | undefined} response
  */
 function note(tally, response) {
   tally.reads += 1;

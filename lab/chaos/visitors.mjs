@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { requestText } from '@ambit/host-contract';
+import { requestText } from '@ambit/test-kit';
 import { Connection, Lost } from '../kit/http.mjs';
 import { between } from '../kit/random.mjs';
 
 const UPLOAD_PIECES = 10;
 
-/** @typedef {import('@ambit/host-contract').RawResponse} RawResponse */
+/** @typedef {import('@ambit/test-kit').RawResponse} RawResponse */
 
 /**
  * @typedef {object} Visit one request, and its result

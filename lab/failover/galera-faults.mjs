@@ -135,7 +135,7 @@ async function sendToAll(loads) {
   );
 }
 
-/** @param {import('@ambit/host-contract').RawResponse | undefined} response */
+/** @param {import('@ambit/test-kit').RawResponse | undefined} response */
 function isRepeated(response) {
   return response?.headers['idempotency-replayed'] === 'true';
 }

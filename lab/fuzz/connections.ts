@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect } from 'node:net';
-import { type RawResponse, readResponse } from '@ambit/host-contract';
+import { type RawResponse, readResponse } from '@ambit/test-kit';
 import { App, type HostVariant } from '../../service/test/support/app.js';
 import { mustHold } from './texts.js';
 

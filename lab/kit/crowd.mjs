@@ -148,7 +148,7 @@ export class Load {
 
 export const UNKNOWN_OUTCOME = '503, outcome unknown';
 
-/** @param {import('@ambit/host-contract').RawResponse | undefined} response */
+/** @param {import('@ambit/test-kit').RawResponse | undefined} response */
 function statusOf(response) {
   if (!response) return 'no response';
   if (response.status === 503 && response.headers['retry-after'] === undefined) return UNKNOWN_OUTCOME;

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { mariadbPool, openMariadbDatabase, openPostgresDatabase } from '@ambit/host-contract';
+import { mariadbPool, openMariadbDatabase, openPostgresDatabase } from '@ambit/test-kit';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { createConnection } from 'mysql2/promise';

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { readResponse, requestText } from '@ambit/host-contract';
+import { readResponse, requestText } from '@ambit/test-kit';
 
 /** @type {Buffer} */
 const EMPTY = Buffer.alloc(0);
@@ -18,7 +18,7 @@ export class Lost extends Error {
   hung = false;
 }
 
-/** @typedef {import('@ambit/host-contract').RawResponse} RawResponse */
+/** @typedef {import('@ambit/test-kit').RawResponse} RawResponse */
 
 /** One keep-alive connection of a client, which records exactly what was sent and received. */
 export class Connection {
@@ -150,7 +150,7 @@ export class Client {
   /**
    * @param {string} bytes of a request
    * @param {number} [leaveAfterMs] after which the client disconnects, if it has no response yet
-   * @returns {Promise<import('@ambit/host-contract').RawResponse | undefined>} undefined when the response was lost
+   * @returns {Promise<import('@ambit/test-kit').RawResponse | undefined>} undefined when the response was lost
    */
   async send(bytes, leaveAfterMs) {
     let leaving;
@@ -187,7 +187,7 @@ export function bytesOf({ kind, key, body }) {
  * @param {readonly string[]} urls
  * @param {number} clients
  * @param {string} bytes
- * @returns {Promise<(import('@ambit/host-contract').RawResponse | undefined)[]>}
+ * @returns {Promise<(import('@ambit/test-kit').RawResponse | undefined)[]>}
  */
 export async function atOnce(urls, clients, bytes) {
   const chosen = Array.from({ length: clients }, (_, i) => urls[i % urls.length] ?? '');

@@ -64,7 +64,7 @@ export class Ledger {
   /**
    * Records the response of a request; returns whether the client should repeat the request, if it has a key.
    * @param {Work} work
-   * @param {import('@ambit/host-contract').RawResponse | undefined} response undefined when it was lost
+   * @param {import('@ambit/test-kit').RawResponse | undefined} response undefined when it was lost
    * @returns {'done' | 'again'}
    */
   note(work, response) {
@@ -93,7 +93,7 @@ export class Ledger {
 
   /**
    * @param {Work} work
-   * @param {import('@ambit/host-contract').RawResponse} response
+   * @param {import('@ambit/test-kit').RawResponse} response
    * @returns {'done'}
    */
   #stored(work, response) {

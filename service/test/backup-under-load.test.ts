@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Happenings } from '@ambit/host-contract';
+import { Happenings } from '@ambit/test-kit';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';

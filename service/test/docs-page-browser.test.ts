@@ -1,7 +1,7 @@
 import axe, { type AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { chromiumUnwanted, launchChromium } from '@ambit/host-contract/chromium';
+import { chromiumUnwanted, launchChromium } from '@ambit/test-kit/chromium';
 import { API_ENDPOINTS } from '../src/api/document.js';
 import { App } from './support/app.js';
 

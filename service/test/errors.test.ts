@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Registration } from '@ambit/container';
 import { HttpError } from '@ambit/http';
-import { connectionLost, Happenings, requestText } from '@ambit/host-contract';
+import { connectionLost, Happenings, requestText } from '@ambit/test-kit';
 import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
 import { expect, test } from 'vitest';
 import { errorResponse, respondToFailure } from '../src/http/response.js';

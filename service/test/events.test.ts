@@ -1,4 +1,4 @@
-import { Happenings, hasPostgres } from '@ambit/host-contract';
+import { Happenings, hasPostgres } from '@ambit/test-kit';
 import { createOutbox, type OutboxEvent, outboxSchema } from '@ambit/outbox';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

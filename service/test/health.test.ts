@@ -1,7 +1,7 @@
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { asPostgresAdmin, connectionLost } from '@ambit/host-contract';
+import { asPostgresAdmin, connectionLost } from '@ambit/test-kit';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Health } from '../src/health.js';
 import { createLogger, readConfig, startService } from '../src/index.js';

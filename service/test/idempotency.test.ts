@@ -1,4 +1,4 @@
-import { connectionLost, Pause } from '@ambit/host-contract';
+import { connectionLost, Pause } from '@ambit/test-kit';
 import { override } from '@ambit/container/tools';
 import { describe, expect, test, vi } from 'vitest';
 import { createKeys } from '../src/infrastructure.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { connectionLost } from '@ambit/host-contract';
+import { connectionLost } from '@ambit/test-kit';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { onBothHosts, onOneStage } from './support/every-stage.js';
 import type { Stage } from './support/stage.js';

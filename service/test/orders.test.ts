@@ -1,5 +1,5 @@
 import { Registration } from '@ambit/container';
-import { connectionLost } from '@ambit/host-contract';
+import { connectionLost } from '@ambit/test-kit';
 import { expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/logging/logger.js';
 import type { IInventoryService, IOrderRepository } from '../src/orders/orders.js';

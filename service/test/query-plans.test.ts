@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, type MockInstance, test, vi } from 'vitest';
 import { App } from './support/app.js';
 import { postgres, sqlite, type TestDatabase } from './support/databases.js';
-import { WatchedConnection } from '@ambit/host-contract';
+import { WatchedConnection } from '@ambit/test-kit';
 import { readStock } from '../src/commands.js';
 import type { IDatabasePool, IPooledConnection } from '@ambit/transaction';
 

@@ -1,4 +1,4 @@
-import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
+import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import type { User } from '../src/users/users.js';

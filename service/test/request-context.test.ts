@@ -1,4 +1,4 @@
-import { Pause } from '@ambit/host-contract';
+import { Pause } from '@ambit/test-kit';
 import { describe, expect, test } from 'vitest';
 import type { IRequestContext } from '../src/ids.js';
 import { Problem } from '../src/problem.js';

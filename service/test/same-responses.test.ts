@@ -1,4 +1,4 @@
-import { type Exchange, RawClient } from '@ambit/host-contract';
+import { type Exchange, RawClient } from '@ambit/test-kit';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ADDRESSES, BODIES, HEADERS, MEDIA_TYPES, type OddRequest, PROTOCOL } from './odd-requests.js';
 import { App } from './support/app.js';

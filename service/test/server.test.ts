@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { requestText } from '@ambit/host-contract';
+import { requestText } from '@ambit/test-kit';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { urlOf } from '../src/hosts/host.js';
 import { acceptWaitingClients, limitServer, respondToClientError } from '../src/http/server.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { inScope } from '@ambit/container/work';
-import { Happenings, openProxy, Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/host-contract';
+import { Happenings, openProxy, Pause, RawClient, type RawResponse, refused, requestText } from '@ambit/test-kit';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';

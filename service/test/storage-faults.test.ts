@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { backupSqlite, createSqlitePool } from '@ambit/transaction/sqlite';
 import { describe, expect, test } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Happenings } from '@ambit/host-contract';
+import { Happenings } from '@ambit/test-kit';
 import { request } from './support/http.js';
 import { tmpdir } from 'node:os';
 import { ServiceProcess } from './support/service-process.js';

@@ -1,5 +1,5 @@
 import { Registration } from '@ambit/container';
-import { connectionLost, Pause } from '@ambit/host-contract';
+import { connectionLost, Pause } from '@ambit/test-kit';
 import { expect, test } from 'vitest';
 import { Problem } from '../src/problem.js';
 import { onEveryStage } from './support/every-stage.js';

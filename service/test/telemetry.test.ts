@@ -7,7 +7,7 @@ import { createAppContainer, createHost, readConfig, type Service, startService 
 import { startTelemetry } from '../src/telemetry/telemetry.js';
 import { override } from '@ambit/container/tools';
 import { Registration } from '@ambit/container';
-import { Happenings } from '@ambit/host-contract';
+import { Happenings } from '@ambit/test-kit';
 import type { HostVariant } from './support/app.js';
 import { request } from './support/http.js';
 import { LogBook } from './support/log-book.js';

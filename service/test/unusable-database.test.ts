@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresUrl } from '@ambit/host-contract';
+import { postgresUrl } from '@ambit/test-kit';
 import { afterAll, describe, expect, test } from 'vitest';
 import { mariadb, postgres } from './support/databases.js';
 import { request } from './support/http.js';

@@ -1,9 +1,10 @@
 // Links, files, commands, figures, error codes and diagnostics channels that the documents name exist.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { fencesIn } from '../documents.mjs';
+import { publicPackages } from '../entry-points.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const listed = execFileSync('git', ['ls-files', '-z', '*.md'], { cwd: root, encoding: 'utf8' }).split('\0');
@@ -147,11 +148,9 @@ const FOR_USERS = [
 ];
 const FOR_LINUX = ['docs/guides/failover.md'];
 const OTHER_SHELLS = ['bash', 'shell', 'console', 'zsh', 'powershell', 'cmd'];
-const OF_CONTRIBUTORS = ['packages/host-contract/README.md'];
 const pagesForUsers = execFileSync('git', ['ls-files', ...FOR_USERS], { cwd: root, encoding: 'utf8' })
   .trim()
-  .split('\n')
-  .filter((page) => !OF_CONTRIBUTORS.includes(page));
+  .split('\n');
 
 const blocks = (page: string) => fencesIn(readFileSync(join(root, page), 'utf8'));
 
@@ -233,10 +232,7 @@ const sections = new Map(
     .slice(1)
     .map((text) => [text.slice(0, text.indexOf('\n')), text] as const),
 );
-const folders = readdirSync(join(root, 'packages')).filter((name) => {
-  const manifest = join(root, 'packages', name, 'package.json');
-  return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).private !== true;
-});
+const folders = publicPackages(root).map((folder) => basename(folder));
 
 /** The codes that the source of a package names: in its tables, in what it throws and in what it documents. */
 function codesInSource(folder: string): string[] {

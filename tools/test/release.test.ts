@@ -58,7 +58,6 @@ const changedFiles = () =>
 function publicPackages(): string[] {
   return readdirSync(join(ROOT, 'packages'))
     .map((folder) => JSON.parse(readFileSync(join(ROOT, 'packages', folder, 'package.json'), 'utf8')))
-    .filter((manifest) => !manifest.private)
     .map(({ name }) => String(name));
 }
 

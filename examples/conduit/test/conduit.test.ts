@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Container } from '@ambit/container';
-import { hasPostgres, openSchema } from '@ambit/host-contract';
+import { hasPostgres, openSchema } from '@ambit/test-kit';
 import { Sandboxes } from '@ambit/transaction/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createApp } from '../app.js';

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { Container } from '@ambit/container';
-import { hasPostgres, openSchema } from '@ambit/host-contract';
+import { hasPostgres, openSchema } from '@ambit/test-kit';
 import { APPLICATION_CONTAINER } from '@ambit/nest';
 import { type Sandbox, sandbox } from '@ambit/transaction/testing';
 import type { IDatabasePool } from '@ambit/transaction';

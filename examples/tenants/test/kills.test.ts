@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { canStartServers, Chance, firstSeed } from '@ambit/host-contract';
+import { canStartServers, Chance, firstSeed } from '@ambit/test-kit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compiled } from '../../test/support/program.js';
 import { Customers } from './customers.js';

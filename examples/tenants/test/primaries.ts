@@ -1,4 +1,4 @@
-import { type Server, startServer } from '@ambit/host-contract';
+import { type Server, startServer } from '@ambit/test-kit';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { addPrimary, createTenant } from '../create-tenant.js';
 import { Directory, findPrimary } from '../directory.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { drain } from '@ambit/express';
-import { canStartServers } from '@ambit/host-contract';
+import { canStartServers } from '@ambit/test-kit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Directory } from '../directory.js';
 import { onExpress, onFastify } from '../hosts.js';

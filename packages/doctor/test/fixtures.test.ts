@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contract';
+import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/test-kit';
 import { Pool, type PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { run } from '../src/run.js';

@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { text } from 'node:stream/consumers';
 import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 import { describe, expect, it } from 'vitest';

@@ -3,7 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import type { IContainer } from '@ambit/container';
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import express from 'express';
 import type { Express } from 'express';
 import { describe, expect, it, vi } from 'vitest';

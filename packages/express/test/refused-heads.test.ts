@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import type { RequestHandler, Response } from 'express';
 import { describe, expect, it } from 'vitest';
 import { containerMiddleware, withTransaction } from '../src/index.js';

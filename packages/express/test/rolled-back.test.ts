@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { setTimeout as after } from 'node:timers/promises';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';

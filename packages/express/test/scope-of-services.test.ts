@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { hasTag, Registration, scope, singleton } from '@ambit/container';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { ErrorRequestHandler } from 'express';

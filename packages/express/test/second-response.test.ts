@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import type { Response } from 'express';
 import { describe, expect, it, vi } from 'vitest';
 import { HttpError, withTransaction } from '../src/index.js';

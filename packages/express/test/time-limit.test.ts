@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { once } from 'node:events';
 import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,5 @@
 import { type Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { fastify, type FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin } from '../src/index.js';

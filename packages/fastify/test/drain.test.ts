@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { setTimeout } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { describe, expect, test } from 'vitest';

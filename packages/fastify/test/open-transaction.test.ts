@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
 import { fastify, type FastifyRequest } from 'fastify';

@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
 import { application, failing, leftovers, serve, server, store } from './support/app.js';

@@ -1,4 +1,4 @@
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { setImmediate } from 'node:timers/promises';
 import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
 import { describe, expect, test, vi } from 'vitest';

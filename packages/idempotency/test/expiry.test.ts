@@ -1,4 +1,4 @@
-import { connectionLost } from '@ambit/host-contract';
+import { connectionLost } from '@ambit/test-kit';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createIdempotency } from '../src/index.js';

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
-import { connectionLost, Pause, WatchedPool, Happenings } from '@ambit/host-contract';
+import { connectionLost, Pause, WatchedPool, Happenings } from '@ambit/test-kit';
 import type { IContainer } from '@ambit/container';
 import { transactionCheck } from '@ambit/transaction/check';
 import { publishResponse } from '@ambit/transaction/host';

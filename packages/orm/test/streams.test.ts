@@ -1,5 +1,5 @@
 import { Container, Registration, singleton } from '@ambit/container';
-import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/host-contract';
+import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/test-kit';
 import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { type Kysely, sql } from 'kysely';

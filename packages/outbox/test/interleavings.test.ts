@@ -1,4 +1,4 @@
-import { Chance, firstSeed, replayedSeed, runsOr } from '@ambit/host-contract';
+import { Chance, firstSeed, replayedSeed, runsOr } from '@ambit/test-kit';
 import type { IDatabasePool, IPooledConnection } from '@ambit/transaction';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOutbox, type Outbox } from '../src/index.js';

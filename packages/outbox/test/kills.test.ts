@@ -2,14 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Container } from '@ambit/container';
-import {
-  hasMariadb,
-  hasPostgres,
-  mariadbPool,
-  mariadbUrl,
-  openMariadbDatabase,
-  openSchema,
-} from '@ambit/host-contract';
+import { hasMariadb, hasPostgres, mariadbPool, mariadbUrl, openMariadbDatabase, openSchema } from '@ambit/test-kit';
 import { type DatabasePool, type IConnection, runInTransaction } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { SimulatedClock } from '@ambit/transaction/testing';

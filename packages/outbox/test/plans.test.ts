@@ -1,4 +1,4 @@
-import { hasPostgres } from '@ambit/host-contract';
+import { hasPostgres } from '@ambit/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '@ambit/transaction';
 import { DATABASES } from '@ambit/transaction/databases';

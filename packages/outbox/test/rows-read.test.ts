@@ -1,4 +1,4 @@
-import { hasMariadb } from '@ambit/host-contract';
+import { hasMariadb } from '@ambit/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '@ambit/transaction';
 import { DATABASES } from '@ambit/transaction/databases';

@@ -1,4 +1,4 @@
-import { canStartMariadb, mariadbPool, type OwnMariadb, startMariadb } from '@ambit/host-contract';
+import { canStartMariadb, mariadbPool, type OwnMariadb, startMariadb } from '@ambit/test-kit';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createOutbox } from '../src/index.js';
 

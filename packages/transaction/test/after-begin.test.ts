@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { hasPostgres } from '@ambit/host-contract';
+import { hasPostgres } from '@ambit/test-kit';
 import { type AfterBegin, type IConnection, type IDatabasePool, runInTransaction, sqlStateOf } from '../src/index.js';
 import { beginTransaction, TransactionStart } from '../src/host/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';

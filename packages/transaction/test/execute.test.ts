@@ -1,5 +1,5 @@
 import { Container } from '@ambit/container';
-import { hasPostgres } from '@ambit/host-contract';
+import { hasPostgres } from '@ambit/test-kit';
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import {
   type DatabasePool,

@@ -4,7 +4,7 @@ import { type IDatabasePool, isTemporary, runInTransaction } from '../src/index.
 import { beginTransaction } from '../src/host/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 
-import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
+import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/test-kit';
 import { requestScope } from './support/requests.js';
 
 describe.skipIf(!canStartServers)('with servers of our own', () => {

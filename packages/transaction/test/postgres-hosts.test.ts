@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { hasPostgres, postgresUrl } from '@ambit/test-kit';
 
 describe.skipIf(!hasPostgres)('a pool with several hosts', () => {
   /** Accepts connections and never says a word. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type IDatabasePool, isTemporary, type TransactionError } from '../src/index.js';
 import { createPostgresPool } from '../src/postgres/index.js';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { hasPostgres, postgresUrl } from '@ambit/test-kit';
 import { openPostgres, openProxyToPostgres, type PostgresDatabase } from './support/databases.js';
 
 describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than the pool', () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '../src/index.js';
 import { leavesSessionState } from '../src/postgres/language.js';
-import { hasPostgres } from '@ambit/host-contract';
+import { hasPostgres } from '@ambit/test-kit';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 
 describe.skipIf(!hasPostgres)('the session of a connection to PostgreSQL', () => {

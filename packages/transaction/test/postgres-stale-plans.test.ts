@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IConnection, type IDatabasePool, type IPooledConnection, runInTransaction } from '../src/index.js';
 import { StatementNames } from '../src/postgres/driver.js';
 import { mayBePrepared } from '../src/postgres/language.js';
-import { hasPostgres } from '@ambit/host-contract';
+import { hasPostgres } from '@ambit/test-kit';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';
 

@@ -17,7 +17,7 @@ import { SimulatedClock } from '../src/testing/index.js';
 import { isTransactionError } from '../src/core/errors.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 import type { TinyContainer } from './support/container.js';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { hasPostgres, postgresUrl } from '@ambit/test-kit';
 import { openPostgres, openProxyToPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';
 import { poolWith } from './support/foreign-pool.js';

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { hasPostgres, postgresUrl } from '@ambit/host-contract';
+import { hasPostgres, postgresUrl } from '@ambit/test-kit';
 import { expect, it } from 'vitest';
 
 const PROGRAM = fileURLToPath(new URL('support/promoted-bytes.mjs', import.meta.url));

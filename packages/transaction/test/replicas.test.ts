@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/host-contract';
+import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/test-kit';
 import { type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { executeOn } from '../src/extension/index.js';
 import { beginTransaction } from '../src/host/index.js';

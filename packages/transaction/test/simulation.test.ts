@@ -1,4 +1,4 @@
-import { Simulation, runsOr } from '@ambit/host-contract';
+import { Simulation, runsOr } from '@ambit/test-kit';
 import { expect, test } from 'vitest';
 import { simulate } from './support/simulation.js';
 

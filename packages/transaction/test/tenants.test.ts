@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Container, hasTag, type IContainer, onStart, Registration, scope, singleton } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { inScope } from '@ambit/container/work';
-import { Pause } from '@ambit/host-contract';
+import { Pause } from '@ambit/test-kit';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';

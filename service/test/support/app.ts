@@ -1,6 +1,6 @@
 import { type Container, onDispose, onStart, Registration, singleton } from '@ambit/container';
 import { override } from '@ambit/container/tools';
-import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/host-contract';
+import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/test-kit';
 import { migrate } from '../../src/database/migrate.js';
 import { createTransactionCheck } from '../../src/infrastructure.js';
 import { createPool, engineOf } from '../../src/database/engines.js';

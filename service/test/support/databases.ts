@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ISqlDialect } from '../../src/database/engine.js';
-import { hasMariadb, hasPostgres, openMariadbDatabase, openPostgresDatabase, openSchema } from '@ambit/host-contract';
+import { hasMariadb, hasPostgres, openMariadbDatabase, openPostgresDatabase, openSchema } from '@ambit/test-kit';
 
 /** An empty database, removed by `drop()`. */
 export interface TestDatabase extends AsyncDisposable {

@@ -1,4 +1,4 @@
-import type { Happenings } from '@ambit/host-contract';
+import type { Happenings } from '@ambit/test-kit';
 import { createLogger, type ILogger } from '../../src/index.js';
 
 export type LogRecord = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { Registration } from '@ambit/container';
-import { connectionLost, Pause } from '@ambit/host-contract';
+import { connectionLost, Pause } from '@ambit/test-kit';
 import { TransactionError } from '@ambit/transaction';
 import type { Endpoint } from '../../src/api/document.js';
 import { Health } from '../../src/health.js';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Happenings, RawClient } from '@ambit/host-contract';
+import { Happenings, RawClient } from '@ambit/test-kit';
 import type { LogRecord } from './log-book.js';
 
 const TIMEOUT_MS = 50_000;

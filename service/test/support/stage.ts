@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Binding } from '@ambit/container';
 import { override } from '@ambit/container/tools';
-import type { Interference, Step } from '@ambit/host-contract';
+import type { Interference, Step } from '@ambit/test-kit';
 import type { Health } from '../../src/health.js';
 import { App, type HostVariant } from './app.js';
 import type { DatabaseKind, TestDatabase } from './databases.js';

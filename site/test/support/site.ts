@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { launchChromium } from '@ambit/host-contract/chromium';
+import { launchChromium } from '@ambit/test-kit/chromium';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
 import { folder, siteServer } from '../../serve.mjs';

@@ -1,5 +1,5 @@
 import { Container, type IContainer, Registration } from '@ambit/container';
-import { databases as onDisk, type DatabaseKind, type TestDatabase } from '@ambit/host-contract';
+import { databases as onDisk, type DatabaseKind, type TestDatabase } from '@ambit/test-kit';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import {

@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import { describe, expect, it } from 'vitest';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '@ambit/host-contract/chromium';
+import { chromiumUnwanted } from '@ambit/test-kit/chromium';
 
 const FINDINGS = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`;

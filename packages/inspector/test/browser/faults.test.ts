@@ -11,7 +11,7 @@ import {
   PLACES,
   troublesOf,
 } from '../faults/faults.js';
-import { chromiumUnwanted, launchChromium } from '@ambit/host-contract/chromium';
+import { chromiumUnwanted, launchChromium } from '@ambit/test-kit/chromium';
 
 const MOST_CLICKS = 2;
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hasTag, Registration, scope, singleton } from '@ambit/container';
 import { createApp } from '../support/app.js';
 import { useBrowserApp } from '../support/browser-app.js';
-import { chromiumUnwanted } from '@ambit/host-contract/chromium';
+import { chromiumUnwanted } from '@ambit/test-kit/chromium';
 
 const TOKEN = 'a token that is long enough';
 

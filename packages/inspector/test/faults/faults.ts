@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { hasPostgres, openSchema } from '@ambit/host-contract';
+import { hasPostgres, openSchema } from '@ambit/test-kit';
 import type { Now, Trouble, TroubleKind } from '../../src/wire.js';
 
 const PROGRAM = fileURLToPath(new URL('program.mjs', import.meta.url));

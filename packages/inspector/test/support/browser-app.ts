@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 import type { InspectorOptions } from '../../src/index.js';
 import { createApp, placeOrder, SCOPES } from './app.js';
-import { launchChromium } from '@ambit/host-contract/chromium';
+import { launchChromium } from '@ambit/test-kit/chromium';
 import { hosts, type Routes, type RunningApp } from './hosts.js';
 
 const [host] = hosts;

@@ -1,4 +1,4 @@
-import { databases as onDisk, type DatabaseKind, type TestDatabase } from '@ambit/host-contract';
+import { databases as onDisk, type DatabaseKind, type TestDatabase } from '@ambit/test-kit';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import type { OutboxDialect } from '../../src/index.js';
 

@@ -1,4 +1,4 @@
-import { Happenings } from '@ambit/host-contract';
+import { Happenings } from '@ambit/test-kit';
 import type { OutboxEvent } from '../../src/index.js';
 
 type Reaction = (event: OutboxEvent, signal: AbortSignal) => unknown;

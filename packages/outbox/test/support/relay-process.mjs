@@ -1,5 +1,5 @@
 // One relay in a process of its own: it passes each event on to the process that started it, which says what becomes of it.
-import { mariadbPool } from '@ambit/host-contract';
+import { mariadbPool } from '@ambit/test-kit';
 import { createOutbox } from '@ambit/outbox';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 

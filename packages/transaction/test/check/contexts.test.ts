@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { signal } from '@ambit/host-contract';
+import { signal } from '@ambit/test-kit';
 import { expect, it } from 'vitest';
 import { runInTransaction, type Transaction } from '../../src/index.js';
 import { runOnPool } from '../../src/extension/index.js';

@@ -10,7 +10,7 @@ import {
   openSchema,
   type PostgresSchema,
   postgresUrl,
-} from '@ambit/host-contract';
+} from '@ambit/test-kit';
 import { onTestFinished } from 'vitest';
 import type { DatabasePool } from '../../src/index.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../../src/postgres/index.js';

@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { expect } from 'vitest';
-import { AROUND_POOLS } from '@ambit/host-contract/around-pools';
+import { AROUND_POOLS } from '@ambit/test-kit/around-pools';
 import type { AddPoolTest, RefusedCommit } from '@ambit/testing/pools';
 import { unchecked } from '../../src/check/index.js';
 import { withCallersStack } from '../../src/extension/index.js';

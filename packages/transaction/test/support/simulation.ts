@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { Chance, FAULTS, type Play, type Parts, SimulatedCallbacks } from '@ambit/host-contract';
+import { Chance, FAULTS, type Play, type Parts, SimulatedCallbacks } from '@ambit/test-kit';
 import {
   type IConnection,
   runInTransaction,

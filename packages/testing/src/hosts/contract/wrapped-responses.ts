@@ -36,7 +36,7 @@ export async function expectOneError(stage: Stage): Promise<void> {
   expect(client.unread).toBe('');
 }
 
-/** The popular middlewares themselves are in `integrations/`; these do what such a middleware does to the response. */
+/** The popular middlewares themselves are in `test/frameworks/`; these do what such a middleware does to the response. */
 export function wrappedResponseContract(test: StageTest): void {
   describe('a response that middlewares wrap', () => {
     const serve = (stage: Stage, { wrap, reply, where }: (typeof cases)[number]): Promise<void> => {

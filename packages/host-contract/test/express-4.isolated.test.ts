@@ -1,4 +1,0 @@
-import { express4Hosts } from './hosts/express.js';
-import { describeHostContract } from './suite.js';
-
-for (const host of express4Hosts) describeHostContract(host);

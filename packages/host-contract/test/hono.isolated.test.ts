@@ -1,4 +1,0 @@
-import { honoHost } from './hosts/hono.js';
-import { describeHostContract } from './suite.js';
-
-describeHostContract(honoHost);

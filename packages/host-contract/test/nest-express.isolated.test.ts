@@ -1,8 +1,0 @@
-import { hangingDisposerContract } from './contract/hanging-disposers.js';
-import { nestOnExpress, returningOnExpress } from './hosts/nest.js';
-import { describeHostContract } from './suite.js';
-
-describeHostContract(nestOnExpress, (test) => {
-  hangingDisposerContract(test);
-});
-describeHostContract(returningOnExpress);

@@ -1,5 +1,0 @@
-import { nestOnFastify, returningOnFastify } from './hosts/nest.js';
-import { describeHostContract } from './suite.js';
-
-describeHostContract(nestOnFastify);
-describeHostContract(returningOnFastify);

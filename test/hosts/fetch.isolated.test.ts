@@ -1,0 +1,4 @@
+import { fetchHost } from './adapters/fetch.js';
+import { describeHostContract } from './suite.js';
+
+describeHostContract(fetchHost);

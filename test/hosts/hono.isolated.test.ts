@@ -1,0 +1,4 @@
+import { honoHost } from './adapters/hono.js';
+import { describeHostContract } from './suite.js';
+
+describeHostContract(honoHost);

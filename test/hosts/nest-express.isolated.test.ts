@@ -1,0 +1,8 @@
+import { hangingDisposerContract } from './contract/hanging-disposers.js';
+import { nestOnExpress, returningOnExpress } from './adapters/nest.js';
+import { describeHostContract } from './suite.js';
+
+describeHostContract(nestOnExpress, (test) => {
+  hangingDisposerContract(test);
+});
+describeHostContract(returningOnExpress);

@@ -1,0 +1,4 @@
+import { nodeHost } from './adapters/node.js';
+import { describeHostContract } from './suite.js';
+
+describeHostContract(nodeHost);
