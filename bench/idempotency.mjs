@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Container, Registration } from '../packages/container/dist/index.js';
 import { databases } from '../test/kit/dist/index.js';
 import { createIdempotency } from '../packages/idempotency/dist/index.js';
-import { median, table } from './shared/table.mjs';
+import { median, table } from './shared/results.mjs';
 
 const rounds = Number(process.argv[2] ?? 20);
 const REQUESTS = 200;

@@ -5,8 +5,7 @@
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { version, write } from './results.mjs';
-import { table } from './shared/table.mjs';
+import { table, version, write } from './shared/results.mjs';
 
 const { values: options } = parseArgs({ options: { write: { type: 'boolean', default: false } } });
 
@@ -14,7 +13,6 @@ const PACKAGES = [
   '@ambit/container',
   '@inferdi/inferdi',
   'awilix',
-  'brandi',
   'inversify',
   '@needle-di/core',
   'ts-ioc-container',

@@ -11,7 +11,7 @@ import { sqlitePoolOver } from '@ambit/transaction/extension';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import Libsql from 'libsql';
 import { DatabaseSync } from '../lab/kit/sqlite.mjs';
-import { table } from './shared/table.mjs';
+import { table } from './shared/results.mjs';
 
 const { values: options } = parseArgs({
   options: { rounds: { type: 'string', default: '15' }, uses: { type: 'string', default: '400' } },

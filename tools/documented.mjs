@@ -9,7 +9,7 @@ const ONE_TURN = '--processes 1 --rounds 1';
 
 /** @type {Record<string, string>} */
 const SHORT = {
-  'bench/run.mjs': '--only hand,ambit --work hit --rounds 1',
+  'bench/scope/run.mjs': '--only hand,ambit --work hit --rounds 1',
   'bench/size.mjs': '',
   'bench/types/run.mjs': '--sizes 20 --rounds 1',
   'bench/types/editors.mjs': '--services 20',

@@ -34,11 +34,8 @@ export const works = {
   },
 };
 
-/** The package of each host, where it has one: its version is in the report. */
+/** The package of each host: its version is in the report. */
 export const hosts = {
   fastify: { title: 'Fastify', package: 'fastify' },
-  node: { title: 'node:http' },
-  hono: { title: 'Hono', package: 'hono' },
   express: { title: 'Express', package: 'express' },
-  nest: { title: 'NestJS on Express', package: '@nestjs/core' },
 };

@@ -1,5 +1,4 @@
-import { version } from '../results.mjs';
-import { median, table } from '../shared/table.mjs';
+import { median, table, version } from '../shared/results.mjs';
 import { hosts, works } from './contestant.mjs';
 
 /**

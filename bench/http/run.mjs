@@ -1,17 +1,17 @@
 /**
  * Server CPU per request, over the bare host: `node bench/http/run.mjs [--processes 4] [--rounds 6] [--requests 48000]
- * [--work scope,transaction] [--host fastify,node,hono,express,nest] [--only bare,hand,ambit] [--loopback] [--write]`. The clients'
+ * [--work scope,transaction] [--host fastify,express] [--only bare,hand,ambit] [--loopback] [--write]`. The clients'
  * sockets are memory, because the kernel's part of a request varies by more than the differences that are looked for; with `--loopback`
  * they are real.
  */
 import { parseArgs } from 'node:util';
 import { hosts, works } from './contestant.mjs';
 import { report } from './report.mjs';
-import { write } from '../results.mjs';
-import { startInMemory } from './in-memory.mjs';
+import { write } from '../shared/results.mjs';
+import { startChild } from '../shared/process.mjs';
 import { interleave, startServer } from '../shared/servers.mjs';
 
-const WAYS = ['bare', 'hand', 'ambit', 'awilix', 'nest', 'cls'];
+const WAYS = ['bare', 'hand', 'ambit', 'awilix', 'nest'];
 const WARM_UP = 32_000;
 
 const { values: options } = parseArgs({
@@ -50,7 +50,16 @@ console.log(report(results));
 if (options.write) write('http', report(results));
 
 function start(file, work) {
-  return options.loopback ? startServer(file, askFor(work)) : startInMemory(file, work, WARM_UP);
+  return options.loopback ? startServer(file, askFor(work)) : startInMemory(file, work);
+}
+
+/** Starts a contestant with clients in its own process, which checks its first response, and warms it up. */
+async function startInMemory(file, { method, expected }) {
+  const program = new URL('in-memory-child.mjs', import.meta.url);
+  // Ambit must find the frameworks that the application has.
+  const { ask, stop } = await startChild(program, [file.href, method, expected], { NODE_PRESERVE_SYMLINKS: '1' });
+  await ask(WARM_UP);
+  return { measure: ({ requests }) => ask(requests), stop };
 }
 
 function askFor({ method, expected }) {

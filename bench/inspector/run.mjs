@@ -4,14 +4,12 @@
  * machine is equally fast for long.
  */
 import { parseArgs } from 'node:util';
-import { write } from '../results.mjs';
+import { median, table, write } from '../shared/results.mjs';
 import { dropDatabases } from '../service/database.mjs';
 import { startServiceOn } from '../service/server.mjs';
 import { works } from '../service/works.mjs';
-import { pick } from '../shared/pick.mjs';
-import { progress } from '../shared/progress.mjs';
+import { pick, progress } from '../shared/command.mjs';
 import { interleave } from '../shared/servers.mjs';
-import { median, table } from '../shared/table.mjs';
 
 const HOSTS = { Express: 'ambit-express', Fastify: 'ambit' };
 /** The first two are the same: their difference is the noise of the third. */

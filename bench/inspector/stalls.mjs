@@ -13,7 +13,7 @@ import { Container } from '@ambit/container';
 import { containerMiddleware } from '@ambit/express';
 import { inspectorMiddleware } from '@ambit/inspector/express';
 import express from 'express';
-import { table } from '../shared/table.mjs';
+import { table } from '../shared/results.mjs';
 
 // Without a token the inspector is for development only.
 process.env['NODE_ENV'] = 'development';

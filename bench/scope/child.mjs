@@ -1,31 +1,29 @@
 /** One contestant at one work, in a process of its own: `child.mjs <contestant> <work>`. Each message asks for a measure. */
 import { setImmediate } from 'node:timers/promises';
-import { bytesPerScope } from './bytes.mjs';
-import { cpu } from './clock.mjs';
-import { prepare } from './contestant.mjs';
-import { measureOnce } from './once.mjs';
-import { works } from './works.mjs';
+import { check } from './check.mjs';
+import { contestants } from './contestants.mjs';
+import { graphs } from './graph.mjs';
+import { visits, works } from './works.mjs';
 
 const WARM_UP = 400;
 const MEASURE = 80;
 const SLICE = 2;
+const SCOPES = 10_000;
 
-const [file, work] = process.argv.slice(2);
-const { contestant } = await import(`./contestants/${file}.mjs`);
-const measure = await measureOf(work);
+const [name, asked] = process.argv.slice(2);
+const work = asked === 'bytes' ? 'main, 20 registrations' : asked;
+const contestant = contestants[name];
+const { graph, size, live, stays, visits: visited } = works[work];
+const running = await contestant.setup(graphs[graph](size), work);
+const { open, get, close, key = (it) => it } = running;
+/** Resolves in a scope what the work asks for, in the contestant's own way. */
+const visit = running.visit ?? visits[visited](get, key);
 
-process.on('message', () => void reply());
+growYoungGeneration();
+const measure = asked === 'bytes' ? await bytes() : await timed();
+
+process.on('message', () => void measure().then((it) => process.send(it)));
 process.send('ready');
-
-async function reply() {
-  process.send(await measure());
-}
-
-async function measureOf(name) {
-  if (works[name]?.once) return () => measureOnce(contestant, name);
-  growYoungGeneration();
-  return name === 'bytes' ? bytesPerScope(contestant) : timed(await prepare(contestant, name));
-}
 
 /**
  * Returns a function that gives nanoseconds of CPU time per operation.
@@ -34,13 +32,15 @@ async function measureOf(name) {
  * server, the event loop turns between requests. (A `WeakRef` keeps its target alive until it turns, and one peer makes
  * one for every scope: without turns it would be measured at collecting garbage.)
  */
-async function timed(run) {
+async function timed() {
+  await check(running, work);
+  const run = await prepared();
   const took = async (n) => {
-    const from = cpu();
+    const from = process.cpuUsage();
     await run(n);
-    const spent = cpu() - from;
+    const { user, system } = process.cpuUsage(from);
     await setImmediate();
-    return spent;
+    return (user + system) / 1000;
   };
   let n = 1;
   for (let spent = 0; spent < WARM_UP;) {
@@ -55,6 +55,63 @@ async function timed(run) {
     for (; spent < MEASURE; done += n) spent += await took(n);
     return (spent / done) * 1e6;
   };
+}
+
+/** Returns `n => n times the work`. */
+async function prepared() {
+  if (stays) return repeated(open());
+  const run = contestant.disposal === 'awaited' ? awaited : direct;
+  // They open among many that are closed, as in a server: were they the only ones, V8 would learn to allocate scopes as old.
+  const kept = [];
+  while (kept.length < live) {
+    await run(9);
+    const scope = open();
+    visit(scope);
+    kept.push(scope);
+  }
+  return (n) => run(n, kept);
+}
+
+function repeated(scope) {
+  return (n) => {
+    for (let i = 0; i < n; i++) visit(scope);
+  };
+}
+
+function direct(n) {
+  for (let i = 0; i < n; i++) {
+    const scope = open();
+    visit(scope);
+    close(scope);
+  }
+}
+
+async function awaited(n) {
+  for (let i = 0; i < n; i++) {
+    const scope = open();
+    visit(scope);
+    await close(scope);
+  }
+}
+
+/** Returns a function that gives the bytes one open scope holds, with three objects resolved in it. */
+async function bytes() {
+  const kept = Array.from({ length: SCOPES });
+  const once = async () => {
+    const before = heap();
+    for (let i = 0; i < SCOPES; i++) visit((kept[i] = open()));
+    const held = (heap() - before) / SCOPES;
+    for (const scope of kept) await close(scope);
+    kept.fill(undefined);
+    return held;
+  };
+  await once();
+  return once;
+}
+
+function heap() {
+  for (let i = 0; i < 3; i++) globalThis.gc();
+  return process.memoryUsage().heapUsed;
 }
 
 /** V8 does it when much survives: done here, so that a work with 10,000 open scopes is not the only one to have it. */

@@ -40,30 +40,6 @@ export class Audit {
   }
 }
 
-/** What the application knows of a request. */
-export class Session {
-  constructor(id) {
-    this.id = id;
-  }
-}
-
-/** What decorators put around the three. */
-export class LoggedContext {
-  constructor(inner) {
-    this.inner = inner;
-  }
-}
-export class LoggedUsers {
-  constructor(inner) {
-    this.inner = inner;
-  }
-}
-export class LoggedAudit {
-  constructor(inner) {
-    this.inner = inner;
-  }
-}
-
 /** Registered in numbers, never resolved. */
 export class Filler {
   constructor(config) {

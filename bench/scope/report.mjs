@@ -1,27 +1,21 @@
-import { version } from '../results.mjs';
-import { median, ratio, table } from '../shared/table.mjs';
-import { cell, number } from './cells.mjs';
-import { works } from './works.mjs';
+import { median, ratio, table, version } from '../shared/results.mjs';
+import { targets, works } from './works.mjs';
 
 /**
  * @typedef {object} Results
  * @property {string} base the contestant that the others are compared with
- * @property {Map<string, import('./contestant.mjs').Contestant>} contestants
- * @property {Record<string, Measures>} works work -> contestant, or `main` for ambit's main -> what each round gave
- * @property {Record<string, Measures>} flat contestant -> work -> what each round gave
- *
- * @typedef {Record<string, import('./interleave.mjs').Measure[] | Error>} Measures
+ * @property {Map<string, import('./contestants.mjs').Contestant>} contestants
+ * @property {Record<string, Record<string, number[]>>} works work -> contestant -> what each round gave
+ * @property {Record<string, Record<string, number[]>>} flat contestant -> work -> what each round gave
  */
 
-/** The tables of the main path; nothing where none of it was measured. @param {Results} results */
+/** @param {Results} results */
 export function report({ base, contestants, works: measured, flat }) {
   const parts = [];
-  for (const [work, by] of Object.entries(measured)) {
-    if (works[work]?.cliff) continue;
+  for (const [work, by] of Object.entries(measured))
     parts.push(work === 'bytes' ? bytesTable(contestants, by) : workTable(work, contestants, by, base));
-  }
   if (Object.keys(flat).length > 0) parts.push(flatTable(contestants, flat));
-  return parts.length > 0 ? [contestantsTable(contestants), ...parts].join('\n\n') : undefined;
+  return [contestantsTable(contestants), ...parts].join('\n\n');
 }
 
 function contestantsTable(contestants) {
@@ -32,16 +26,16 @@ function contestantsTable(contestants) {
 function workTable(work, contestants, by, base) {
   const rows = [...contestants].map(([name, { title }]) => {
     const all = by[name];
-    if (!Array.isArray(all) || !Array.isArray(by[base])) return [title, all ? 'fails' : '-', '-', '-', '-'];
-    const toAmbit = Array.isArray(by.ambit) ? number(ratio(all, by.ambit)) : '-';
-    return [title, number(median(all)), number(Math.min(...all)), number(ratio(all, by[base])), toAmbit];
+    if (!all) return [title, '-', '-', '-', '-'];
+    const times = (other) => (other ? number(ratio(all, other)) : '-');
+    return [title, number(median(all)), number(Math.min(...all)), times(by[base]), times(by.ambit)];
   });
   const heads = ['', 'ns, median', 'ns, least', '/ hand-written', '/ ambit'];
   return `**${work}**: ${works[work].title}\n\n${table(heads, rows)}`;
 }
 
 function bytesTable(contestants, by) {
-  const rows = [...contestants].map(([name, { title }]) => [title, cell(by[name])]);
+  const rows = [...contestants].map(([name, { title }]) => [title, by[name] ? number(median(by[name])) : '-']);
   return `**bytes** that an open scope with three objects resolved holds, 20 registrations\n\n${table(['', 'bytes'], rows)}`;
 }
 
@@ -49,9 +43,7 @@ function bytesTable(contestants, by) {
 function flatTable(contestants, flat) {
   const rows = Object.entries(flat).map(([name, by]) => {
     const grown = (large, small) =>
-      Array.isArray(by[large]) && Array.isArray(by[small])
-        ? number(Math.min(...by[large]) / Math.min(...by[small]))
-        : '-';
+      by[large] && by[small] ? number(Math.min(...by[large]) / Math.min(...by[small])) : '-';
     return [
       contestants.get(name).title,
       grown('empty, 5,000 registrations', 'empty, 20 registrations'),
@@ -66,4 +58,25 @@ function flatTable(contestants, flat) {
     'main, 10,000 / 0 open scopes',
   ];
   return `**flat**: what a larger application costs (the hand-written rows show the noise)\n\n${table(heads, rows)}`;
+}
+
+/**
+ * The works at which Ambit costs more than its target, as sentences. Of each side the least of all rounds counts: neighbours on the
+ * machine can only add to it.
+ *
+ * @param {Results} results
+ */
+export function missedTargets({ base, works: measured }) {
+  return Object.entries(targets).flatMap(([work, most]) => {
+    const { ambit, [base]: hand } = measured[work] ?? {};
+    if (!ambit || !hand) return [];
+    const times = Math.min(...ambit) / Math.min(...hand);
+    return times <= most ? [] : [`${work}: ${number(times)} times hand-written, ${number(most)} is the target`];
+  });
+}
+
+function number(value) {
+  if (Math.abs(value) < 0.005) return '0.00';
+  if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
+  return value.toFixed(Math.abs(value) >= 10 ? 1 : 2);
 }

@@ -8,5 +8,5 @@
  * @property {() => Promise<string>} start gives the address of a server that listens
  */
 
-export const contestants = ['ambit', 'ambit-express', 'hand', 'hand-express', 'nest', 'nest-express'];
+export const contestants = ['ambit', 'ambit-express', 'hand', 'hand-express'];
 export const databases = { sqlite: 'SQLite', postgres: 'PostgreSQL' };

@@ -1,5 +1,4 @@
-import { version } from '../results.mjs';
-import { median, ratio, table } from '../shared/table.mjs';
+import { median, ratio, table, version } from '../shared/results.mjs';
 import { databases } from './contestant.mjs';
 import { works } from './works.mjs';
 
@@ -7,12 +6,7 @@ import { works } from './works.mjs';
 export const BASE = 'ambit';
 
 /** Who is compared with whom: the hand-written code on the same host. */
-const HAND_WRITTEN = {
-  ambit: 'hand',
-  'ambit-express': 'hand-express',
-  nest: 'hand',
-  'nest-express': 'hand-express',
-};
+const HAND_WRITTEN = { ambit: 'hand', 'ambit-express': 'hand-express' };
 
 /**
  * @typedef {object} Result

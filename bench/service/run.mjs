@@ -1,13 +1,12 @@
 /**
- * The service beside the same work hand-written on the same host, and in NestJS: `node bench/service/run.mjs
- * [--processes 5] [--rounds 2] [--seconds 5] [--database sqlite,postgres] [--work user,users,...]
- * [--only ambit,hand,nest] [--disk] [--write]`. A turn is so many seconds of load, after one that does not count.
+ * The service beside the same work hand-written on the same host: `node bench/service/run.mjs [--processes 5]
+ * [--rounds 2] [--seconds 5] [--database sqlite,postgres] [--work user,users,...]
+ * [--only ambit,hand] [--disk] [--write]`. A turn is so many seconds of load, after one that does not count.
  * It needs PostgreSQL at DATABASE_URL, and makes databases of its own there.
  */
 import { parseArgs } from 'node:util';
-import { write } from '../results.mjs';
-import { pick } from '../shared/pick.mjs';
-import { progress } from '../shared/progress.mjs';
+import { write } from '../shared/results.mjs';
+import { pick, progress } from '../shared/command.mjs';
 import { interleave } from '../shared/servers.mjs';
 import { check } from './check.mjs';
 import { contestants, databases } from './contestant.mjs';

@@ -40,9 +40,6 @@ export async function openLoad(port, { connections, requestOf, check = () => {},
   return { send, sendFor, close };
 }
 
-/** @param {number[]} sorted @param {number} part */
-export const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
-
 function sendInTurn({ socket, next }, more, latencies, status) {
   return new Promise((resolve, reject) => {
     let response;

@@ -17,9 +17,11 @@ export async function startProcess(file, env) {
  * @param {URL} program
  * @param {string[]} args
  * @param {NodeJS.ProcessEnv} env
+ * @param {import('node:child_process').ForkOptions} options
  */
-export async function startChild(program, args, env = {}) {
+export async function startChild(program, args, env = {}, options = {}) {
   const child = fork(program, args, {
+    ...options,
     env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });

@@ -1,5 +1,4 @@
-import { version } from '../results.mjs';
-import { table } from '../shared/table.mjs';
+import { table, version } from '../shared/results.mjs';
 
 const LINES = [
   ['requests sent', (it) => number(it.requests)],

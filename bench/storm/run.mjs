@@ -5,17 +5,23 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { contestants } from './contestants.mjs';
 import { createDatabase } from './database.mjs';
 import { judge, report } from './report.mjs';
-import { write } from '../results.mjs';
-import { runtimeOptions } from './runtimes.mjs';
+import { write } from '../shared/results.mjs';
 import { storm } from './storm.mjs';
 
 const SETTLE_MS = 10_000;
 const here = new URL('.', import.meta.url);
+/** The other runtimes than Node, which the tests install. */
+const RUNTIMES = {
+  bun: { folder: 'bun-1', execArgv: ['--bun'] },
+  deno: { folder: 'deno-2', execArgv: ['run', '--allow-all'] },
+};
 
 const { values: options } = parseArgs({
   options: {
@@ -53,8 +59,7 @@ process.exitCode = judge(results);
 async function start(name, url, runtime) {
   const child = fork(new URL('child.mjs', here), [name], {
     ...runtime,
-    // Nest must be one copy for @ambit/nest and for its application.
-    env: { ...process.env, NODE_ENV: 'production', NODE_PRESERVE_SYMLINKS: '1', STORM_DATABASE_URL: url },
+    env: { ...process.env, NODE_ENV: 'production', STORM_DATABASE_URL: url },
   });
   const died = once(child, 'exit').then(([code]) => {
     throw new Error(`${name} exited with code ${code}`);
@@ -82,4 +87,16 @@ async function settled({ ask }) {
     left = now;
   }
   return left;
+}
+
+/** Gives the options of `fork()`, or undefined where the runtime is not installed. */
+function runtimeOptions(name = 'node') {
+  if (name === 'node') return {};
+  const { folder, execArgv } = RUNTIMES[name];
+  const execPath = fileURLToPath(new URL(`../../.cache/${folder}/node_modules/.bin/${name}`, import.meta.url));
+  if (existsSync(execPath)) return { execPath, execArgv };
+  console.error(
+    `Without ${name}: install it with 'node tools/on-node.mjs ${name} node_modules/vitest/vitest.mjs run packages/fetch/test'.`,
+  );
+  return undefined;
 }

@@ -4,8 +4,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { version, write } from '../results.mjs';
-import { table } from '../shared/table.mjs';
+import { table, version, write } from '../shared/results.mjs';
 import { source } from './generate.mjs';
 import { folder, writeProject } from './project.mjs';
 import { languageServer, tsserver } from './servers.mjs';

@@ -7,8 +7,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { version, write } from '../results.mjs';
-import { table } from '../shared/table.mjs';
+import { table, version, write } from '../shared/results.mjs';
 import { CONTESTANTS, source } from './generate.mjs';
 import { folder, writeProject } from './project.mjs';
 

@@ -81,12 +81,9 @@ export const contestants = {
       package: '@nestjs/core',
       async start() {
         const { ExpressAdapter } = await import('@nestjs/platform-express');
-        const { injectedController, perRequest, providersOf, startNest } = await import('../nest.mjs');
+        const { startNest } = await import('../nest.mjs');
 
-        return startNest(new ExpressAdapter(), {
-          controllers: [injectedController()],
-          providers: providersOf(perRequest),
-        });
+        return startNest(new ExpressAdapter());
       },
     },
   },

@@ -75,12 +75,9 @@ export const contestants = {
       package: '@nestjs/core',
       async start() {
         const { FastifyAdapter } = await import('@nestjs/platform-fastify');
-        const { injectedController, perRequest, providersOf, startNest } = await import('../nest.mjs');
+        const { startNest } = await import('../nest.mjs');
 
-        return startNest(new FastifyAdapter(), {
-          controllers: [injectedController()],
-          providers: providersOf(perRequest),
-        });
+        return startNest(new FastifyAdapter());
       },
     },
   },

@@ -1,15 +1,15 @@
-import * as classes from '../classes.mjs';
-import { use } from '../use.mjs';
+import * as classes from './classes.mjs';
+import { use } from './works.mjs';
 
 const { Config, Pool, Log, Context, DisposableContext, Users, Audit } = classes;
 
-export class Application {
+class Application {
   config = new Config();
   pool = new Pool(this.config);
   log = new Log(this.config);
 }
 
-export class Request {
+class Request {
   constructor(app) {
     this.app = app;
     this.context = new Context(app.config);
@@ -84,7 +84,7 @@ class DeepRequest {
   async dispose() {}
 }
 
-export const three = (scope) => {
+const three = (scope) => {
   use(scope.users);
   use(scope.audit);
   use(scope.context);
@@ -95,8 +95,8 @@ const five = (scope) => {
   use(scope.d1);
 };
 
-/** Hand-written code: the class of a request, and how its services are reached. */
-export const mainPath = {
+/** The class of a request, and how its services are reached. */
+const written = {
   main: [Request, three],
   'main+end': [DisposableRequest, three],
   deep: [DeepRequest, (scope) => use(scope.d19)],
@@ -104,4 +104,29 @@ export const mainPath = {
   hit: [Request, (scope) => use(scope.app.config)],
   big: [BigRequest, five],
   live: [Request, three],
+};
+
+/** @type {import('./contestants.mjs').Contestant} */
+export const hand = {
+  title: 'hand-written, awaited',
+  scopes: 'a class',
+  disposal: 'awaited',
+  setup(_services, work) {
+    const app = new Application();
+    const [Scope, visit] = written[work.split(',')[0]];
+    return {
+      open: () => new Scope(app),
+      get: (scope, key) => scope[key],
+      close: (scope) => scope.dispose(),
+      visit,
+    };
+  },
+};
+
+/** @type {import('./contestants.mjs').Contestant} */
+export const handSync = {
+  ...hand,
+  title: 'hand-written, sync',
+  disposal: 'sync',
+  setup: (services, work) => ({ ...hand.setup(services, work), close: (scope) => scope.close() }),
 };

@@ -6,3 +6,8 @@ export function pick(list, all, always = []) {
   if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(', ')}. There are ${all.join(', ')}`);
   return all.filter((it) => wanted.includes(it));
 }
+
+/** Tells somebody who watches where we are; an empty text clears the line. */
+export function progress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}

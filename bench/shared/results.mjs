@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-const RESULTS = new URL('results.md', import.meta.url);
+const RESULTS = new URL('../results.md', import.meta.url);
 
 /** Not every package exports its package.json, so it is looked for in the `node_modules` folders from here upward. */
 export function version(name) {
@@ -20,3 +20,22 @@ export function write(section, text) {
   const machine = `${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}`;
   writeFileSync(RESULTS, `${before}${begin}\n\nOn ${machine}.\n\n${text}\n\n${end}${after}`);
 }
+
+/** A table of Markdown, padded the way the formatter does it; all columns but the first are aligned to the right. */
+export function table(heads, rows) {
+  const widths = heads.map((_, i) => Math.max(3, ...[heads, ...rows].map((cells) => cells[i].length)));
+  const pad = (cell, i) => (i > 0 ? cell.padStart(widths[i]) : cell.padEnd(widths[i]));
+  const rule = widths.map((width, i) => (i > 0 ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [heads.map(pad), rule, ...rows.map((cells) => cells.map(pad))]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
+
+export function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** The median of the ratios of measures taken in the same round. */
+export const ratio = (these, those) => median(these.map((it, round) => it / those[round]));
