@@ -28,8 +28,6 @@ const ON_NODE_24 = ['bench/sqlite.mjs'];
 
 /** @type {Record<string, string>} Programs that no step runs, and why. */
 const NOT_IN_CI = {
-  'test/jobs/all-or-nothing.mjs': 'its test runs it',
-  'test/orm/bench/orms.mjs': 'it needs Node 24 and the ORMs of test/libraries/',
   'packages/doctor/trials.mjs': 'it reads repositories of others',
   'tools/check.mjs': 'it runs this program',
   'tools/entry-points.mjs': 'a maintainer runs it once for a new package',

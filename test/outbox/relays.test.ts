@@ -17,7 +17,6 @@ it.each([
   ['NATS JetStream', 'sqlite'],
   ['RabbitMQ', 'postgres'],
   ['Redis streams', 'sqlite'],
-  ['DBOS', 'postgres'],
 ])(
   'every committed event arrives in %s, in the order of its key, and a setting that loses some is found',
   { timeout: 300_000 },

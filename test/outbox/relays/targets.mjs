@@ -1,7 +1,6 @@
 // @ts-check
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Dbos } from './brokers/dbos.mjs';
 import { JetStream } from './brokers/jetstream.mjs';
 import { RabbitMq } from './brokers/rabbitmq.mjs';
 import { RedisStreams } from './brokers/redis.mjs';
@@ -103,22 +102,6 @@ export const TARGETS = {
         short: true,
       },
       { title: '`MAXLEN 20`', settings: { maxlen: '20' }, under: { 'no queue bound': 'loses' } },
-    ],
-  },
-  DBOS: {
-    Broker: Dbos,
-    variants: [
-      {
-        title: 'as in the guide, with the defaults of PostgreSQL',
-        settings: {},
-        under: { 'broker killed': 'keeps', 'power failed': 'keeps' },
-      },
-      {
-        title: '`synchronous_commit = off`',
-        settings: { synchronous_commit: 'off', wal_writer_delay: '10s' },
-        under: { 'broker killed': 'loses' },
-        short: true,
-      },
     ],
   },
 };
