@@ -69,7 +69,11 @@ const awilix = {
       const resolver = lifetime === 'app' ? asClass(type).singleton() : asClass(type).scoped();
       app.register(key, disposable ? resolver.disposer((it) => it.dispose()) : resolver);
     }
-    return { open: () => app.createScope(), get: (scope, key) => scope.resolve(key), close: (scope) => scope.dispose() };
+    return {
+      open: () => app.createScope(),
+      get: (scope, key) => scope.resolve(key),
+      close: (scope) => scope.dispose(),
+    };
   },
 };
 

@@ -8,7 +8,6 @@
 //   npm run lab -- histories --seed 7             the same plans again
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { describeAnomaly } from '@ambit/test-kit';
 import { Report } from './report.mjs';
 import { KEEPS, LEVELS, Rounds } from './rounds.mjs';
 import { SUBJECTS } from './subjects.mjs';
@@ -92,6 +91,9 @@ async function playKills(subject) {
  */
 function add(subject, round) {
   report.add(subject, round);
-  const [forbidden] = round.forbidden;
-  if (forbidden) console.log(`\n${subject.name} at ${round.level}: ${describeAnomaly(round.history, forbidden)}\n`);
+  for (const { name, transactions, because } of round.forbidden.slice(0, 1)) {
+    console.log(`\n${subject.name} at ${round.level}: ${name}\n  ${because.join('\n  ')}`);
+    for (const one of round.history.filter((each) => transactions.includes(each.name)))
+      console.log(JSON.stringify(one));
+  }
 }

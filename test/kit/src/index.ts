@@ -45,4 +45,3 @@ export {
   type Operation,
   type RecordedTransaction,
 } from './history.js';
-export { describeAnomaly, reducedTo } from './history-reduced.js';
