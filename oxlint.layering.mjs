@@ -8,39 +8,36 @@ const SQL =
 /** All of Node's own modules. */
 const NODE = 'node:[^/]+';
 
-/** What the tests of several packages share. */
-const TEST_KIT = 'test-kit';
 /** What an HTTP host is built on. */
 const CORE = ['container', 'transaction', 'http'];
 const HOSTS = ['express', 'fastify', 'fetch', 'hono', 'nest'];
 
 /**
- * A package is listed before it exists, so that its first import already obeys.
+ * The tools of tests, `@ambit/test-kit`, are declared by those whose tests use them.
  * @typedef {{ mayUse: string[], tests?: string[], knowsNo: string[] }} Rule `tests` may use these as well, and know everything
  * @type {Record<string, Rule>}
  */
 const RULES = {
   container: { mayUse: [], knowsNo: [HTTP, SQL] },
-  transaction: { mayUse: ['container'], tests: [TEST_KIT, 'testing'], knowsNo: [HTTP] },
-  orm: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
-  drivers: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP] },
-  outbox: { mayUse: ['transaction'], tests: ['container', TEST_KIT], knowsNo: [HTTP, SQL] },
-  idempotency: { mayUse: ['container', 'transaction'], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
+  transaction: { mayUse: ['container'], tests: ['testing'], knowsNo: [HTTP] },
+  orm: { mayUse: ['transaction'], tests: ['container'], knowsNo: [HTTP] },
+  drivers: { mayUse: ['transaction'], tests: ['container'], knowsNo: [HTTP] },
+  outbox: { mayUse: ['transaction'], tests: ['container'], knowsNo: [HTTP, SQL] },
+  idempotency: { mayUse: ['container', 'transaction'], knowsNo: [HTTP, SQL] },
   http: { mayUse: ['container', 'transaction'], knowsNo: ['(express|fastify)', SQL] },
-  express: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['fastify', SQL] },
-  fastify: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['express', SQL] },
+  express: { mayUse: CORE, knowsNo: ['fastify', SQL] },
+  fastify: { mayUse: CORE, knowsNo: ['express', SQL] },
   fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(?!/host$)'] },
   hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
-  nest: { mayUse: CORE, tests: [TEST_KIT], knowsNo: ['(express|fastify)', SQL] },
-  inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: [...HOSTS, 'outbox', TEST_KIT], knowsNo: [SQL] },
+  nest: { mayUse: CORE, knowsNo: ['(express|fastify)', SQL] },
+  inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: [...HOSTS, 'outbox'], knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   // Reads programs; it imports nothing that it reports on.
-  doctor: { mayUse: [], tests: [TEST_KIT], knowsNo: [HTTP, SQL] },
+  doctor: { mayUse: [], knowsNo: [HTTP, SQL] },
   // Writes projects; the code of its template is theirs.
   'create-ambit': { mayUse: [], knowsNo: [HTTP, SQL] },
   // For authors of hosts and pools: it knows what all of them have in common.
   testing: { mayUse: CORE, knowsNo: ['(express|fastify)'] },
-  [TEST_KIT]: { mayUse: ['container', 'transaction', 'drivers', 'inspector', 'opentelemetry', 'testing'], knowsNo: [] },
 };
 
 const packages = readdirSync('packages').filter((name) => existsSync(`packages/${name}/package.json`));
@@ -60,7 +57,7 @@ const upward = (others) => ({
 
 /** @type {Pattern} */
 const LEAVES = {
-  regex: '^(\\.\\./)+((packages|service|examples|bench|tools)/|[^./][^/]*/(src|test|dist)/)',
+  regex: '^(\\.\\./)+((packages|service|examples|bench)/|[^./][^/]*/(src|test|dist)/)',
   message: 'It leaves its package: import the other one by its name.',
 };
 
@@ -100,7 +97,7 @@ export default {
   ignorePatterns: ['**/dist/**', 'packages/create-ambit/template/**'],
   overrides: [
     ...Object.entries(RULES).flatMap(([name, { mayUse, tests = [], knowsNo }]) => {
-      const folder = name === TEST_KIT ? 'test/kit' : `packages/${name}`;
+      const folder = `packages/${name}`;
       /** @param {string[]} mine */
       const others = (mine) => upward(Object.keys(RULES).filter((each) => ![name, ...mine].includes(each)));
       const unheard = knowsNo.map((regex) => ({
@@ -119,7 +116,8 @@ export default {
     }),
     refuse(['service/**'], [LEAVES, undeclared('service')]),
     refuse(['service/*', 'service/{test,chaos,failover}/**'], [LEAVES, undeclared('service', { inTests: true })]),
-    refuse(['test/{hosts,simulation}/**'], [LEAVES, undeclared('test/kit', { inTests: true })]),
+    refuse(['test/kit/src/**'], [undeclared('test')]),
+    refuse(['test/{hosts,simulation,kit/test}/**'], [undeclared('test', { inTests: true })]),
     ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),
     refuse(['examples/recipes/**'], [undeclared('examples/recipes', { inTests: true, within: 'examples' })]),
   ],

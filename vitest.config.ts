@@ -13,7 +13,7 @@ interface Manifest {
 /** Tests run on the sources of all packages: what is broken in one fails at once in those that use it. */
 function sources(): { find: RegExp; replacement: string }[] {
   const packages = readdirSync(join(import.meta.dirname, 'packages')).map((name) => `packages/${name}`);
-  return [...packages, 'test/kit'].flatMap((path) => {
+  return [...packages, 'test'].flatMap((path) => {
     const folder = join(import.meta.dirname, path);
     // A branch that moved a package leaves its folder with what was built.
     if (!existsSync(join(folder, 'package.json'))) return [];

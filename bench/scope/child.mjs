@@ -57,9 +57,10 @@ async function timed() {
   };
 }
 
-/** Returns `n => n times the work`. */
+/** @returns {Promise<(n: number) => void | Promise<void>>} does the work so many times */
 async function prepared() {
   if (stays) return repeated(open());
+  /** @type {(n: number, kept?: unknown) => void | Promise<void>} */
   const run = contestant.disposal === 'awaited' ? awaited : direct;
   // They open among many that are closed, as in a server: were they the only ones, V8 would learn to allocate scopes as old.
   const kept = [];
@@ -82,7 +83,7 @@ function direct(n) {
   for (let i = 0; i < n; i++) {
     const scope = open();
     visit(scope);
-    close(scope);
+    void close(scope);
   }
 }
 

@@ -106,27 +106,22 @@ const written = {
   live: [Request, three],
 };
 
-/** @type {import('./contestants.mjs').Contestant} */
-export const hand = {
-  title: 'hand-written, awaited',
+/** @type {(title: string, disposal: 'awaited' | 'sync') => import('./contestants.mjs').Contestant} */
+const handWritten = (title, disposal) => ({
+  title,
   scopes: 'a class',
-  disposal: 'awaited',
+  disposal,
   setup(_services, work) {
     const app = new Application();
     const [Scope, visit] = written[work.split(',')[0]];
     return {
       open: () => new Scope(app),
       get: (scope, key) => scope[key],
-      close: (scope) => scope.dispose(),
+      close: disposal === 'sync' ? (scope) => scope.close() : (scope) => scope.dispose(),
       visit,
     };
   },
-};
+});
 
-/** @type {import('./contestants.mjs').Contestant} */
-export const handSync = {
-  ...hand,
-  title: 'hand-written, sync',
-  disposal: 'sync',
-  setup: (services, work) => ({ ...hand.setup(services, work), close: (scope) => scope.close() }),
-};
+export const hand = handWritten('hand-written, awaited', 'awaited');
+export const handSync = handWritten('hand-written, sync', 'sync');

@@ -91,9 +91,8 @@ async function playKills(subject) {
  */
 function add(subject, round) {
   report.add(subject, round);
-  for (const { name, transactions, because } of round.forbidden.slice(0, 1)) {
+  for (const { name, transactions: involved, because } of round.forbidden.slice(0, 1)) {
     console.log(`\n${subject.name} at ${round.level}: ${name}\n  ${because.join('\n  ')}`);
-    for (const one of round.history.filter((each) => transactions.includes(each.name)))
-      console.log(JSON.stringify(one));
+    for (const one of round.history.filter((each) => involved.includes(each.name))) console.log(JSON.stringify(one));
   }
 }

@@ -10,8 +10,7 @@ import { createHandler } from '@ambit/http';
 import express from 'express';
 import { fastify, type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
-import { Pause, refused } from '@ambit/test-kit';
-import { certificate } from '@ambit/test-kit';
+import { certificate, Pause, refused } from '@ambit/test-kit';
 
 /** Responds to every request with the result of `work`; `close` is how this host is stopped. */
 type Serve = (work: () => Promise<string>) => Promise<{ port: number; close: () => Promise<void> }>;
