@@ -1,4 +1,4 @@
-export type { Clock } from './core/clock.js';
+export type { Clock } from './clock.js';
 export type {
   AcquireOptions,
   AfterBegin,
@@ -15,10 +15,10 @@ export type {
   PoolSize,
   QueryOptions,
   Row,
-} from './core/contract.js';
-export { TransactionError, type TransactionErrorCode } from './core/errors.js';
-export type { ConnectionKey, DatabaseKeys, PoolKey, TransactionOptions } from './core/options.js';
-export { isRetryable, isTemporary, sqlStateOf } from './core/sql-state.js';
+} from './contract.js';
+export { TransactionError, type TransactionErrorCode } from './errors.js';
+export type { ConnectionKey, DatabaseKeys, PoolKey, TransactionOptions } from './options.js';
+export { isRetryable, isTemporary, sqlStateOf } from './sql-state.js';
 export { splitStatements } from './sql/split-statements.js';
 export type { AfterCommitOptions } from './transaction/callbacks.js';
 export type { Propagation } from './transaction/run-in-transaction.js';

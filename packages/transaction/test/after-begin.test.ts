@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { hasPostgres } from '@ambit/test-kit';
 import { type AfterBegin, type IConnection, type IDatabasePool, runInTransaction, sqlStateOf } from '../src/index.js';
-import { beginTransaction, TransactionStart } from '../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../src/host.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { FakePool, sandbox } from '../src/testing/index.js';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';

@@ -10,7 +10,7 @@ import {
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
-import { beginTransaction, TransactionStart } from '../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../src/host.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { nothingIsLeft, openTransactionScopes, played, requestScope } from './support/requests.js';

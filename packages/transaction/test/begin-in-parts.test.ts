@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { poolOver, POSTGRES_LANGUAGE, type Wire } from '../src/extension/index.js';
+import { poolOver, POSTGRES_LANGUAGE, type Wire } from '../src/extension.js';
 
 /** As on MySQL, where the isolation level is a statement of its own. */
 const IN_PARTS = { ...POSTGRES_LANGUAGE, begin: () => ['SET TRANSACTION', 'START TRANSACTION'] };

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Container } from '@ambit/container';
 import { describe, expect, test } from 'vitest';
 import { isRetryable, runInTransaction, sqlStateOf, TransactionError } from '../src/index.js';
-import { beginTransaction, isUnavailable, TRANSACTION_ERROR_CODES } from '../src/host/index.js';
+import { beginTransaction, isUnavailable, TRANSACTION_ERROR_CODES } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
-import { aborted, refusedStatement } from '../src/core/errors.js';
+import { aborted, refusedStatement } from '../src/errors.js';
 
 const driverError = (code: string): Error => Object.assign(new Error('from the driver'), { code });
 

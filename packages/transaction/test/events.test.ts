@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Container } from '@ambit/container';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import type { IConnection } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 
 const CHANNELS = ['refused', 'acquired', 'begun', 'statement', 'finishing', 'finished'].map(

@@ -8,8 +8,8 @@ import {
   type IPooledConnection,
   runInTransaction,
 } from '../src/index.js';
-import { executeOn } from '../src/extension/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { executeOn } from '../src/extension.js';
+import { beginTransaction } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 import { openPostgres, openSqlite, type PostgresDatabase } from './support/databases.js';
 import { connectionWith, poolWith } from './support/foreign-pool.js';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Transaction, TransactionError } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { FakePool, SimulatedClock } from '../src/testing/index.js';
 import { StrictContainer } from './support/strict-container.js';
 import { played } from './support/requests.js';

@@ -7,7 +7,7 @@ import {
   type TransactionError,
   type TransactionOptions,
 } from '../src/index.js';
-import { beginTransaction, TransactionStart } from '../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../src/host.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { connectionWith, poolWith } from './support/foreign-pool.js';

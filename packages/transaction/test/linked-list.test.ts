@@ -1,6 +1,6 @@
 import { array, assert, nat, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Linked, LinkedList } from '../src/core/queues.js';
+import { type Linked, LinkedList } from '../src/linked-list.js';
 
 interface Item extends Linked<Item> {
   readonly name: number;

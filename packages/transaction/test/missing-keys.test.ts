@@ -2,7 +2,7 @@ import { type Binding, Container, externallyOwned, Registration, singleton } fro
 import { verify } from '@ambit/container/tools';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 
 class Orders {

@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '../src/index.js';
-import { beginTransaction, TransactionStart } from '../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../src/host.js';
 import { TinyContainer } from './support/container.js';
 import { databases, type TestDatabase } from './support/databases.js';
 

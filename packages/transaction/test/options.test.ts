@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { runInTransaction, type RunOptions, type TransactionOptions } from '../src/index.js';
-import { TransactionSettings } from '../src/host/index.js';
+import { TransactionSettings } from '../src/host.js';
 import type { PostgresPoolOptions } from '../src/postgres/index.js';
 import { readPostgresOptions } from '../src/postgres/options.js';
 import type { SqlitePoolOptions } from '../src/sqlite/index.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { saysNothingStored } from '../src/core/sql-state.js';
+import { saysNothingStored } from '../src/sql-state.js';
 import { translated } from '../src/postgres/language.js';
 import { StatementNames } from '../src/postgres/driver.js';
 

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type IDatabasePool, isTemporary, runInTransaction } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 
 import { canStartServers, type FaultyProxy, openProxy, type Server, startServer } from '@ambit/test-kit';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { hasPostgres } from '@ambit/test-kit';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { requestScope } from './support/requests.js';

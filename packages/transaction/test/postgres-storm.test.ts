@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type IDatabasePool, TransactionError } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { hasPostgres } from '@ambit/test-kit';
 import { openPostgres, type PostgresDatabase } from './support/databases.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';

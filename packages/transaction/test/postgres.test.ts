@@ -12,9 +12,9 @@ import {
   type TransactionError,
   transactionOf,
 } from '../src/index.js';
-import { beginTransaction, isUnavailable } from '../src/host/index.js';
+import { beginTransaction, isUnavailable } from '../src/host.js';
 import { SimulatedClock } from '../src/testing/index.js';
-import { isTransactionError } from '../src/core/errors.js';
+import { isTransactionError } from '../src/errors.js';
 import { createPostgresPool, type PostgresPoolOptions } from '../src/postgres/index.js';
 import type { TinyContainer } from './support/container.js';
 import { hasPostgres, postgresUrl } from '@ambit/test-kit';

@@ -9,7 +9,7 @@ import {
   transactionOf,
   type Work,
 } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { nothingIsLeft, requestScope } from './support/requests.js';

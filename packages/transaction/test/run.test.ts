@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type IConnection, runInTransaction, type RunOptions, TransactionError, type Work } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { openTransactionScopes, requestScope } from './support/requests.js';

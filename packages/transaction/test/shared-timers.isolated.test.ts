@@ -1,6 +1,6 @@
 import { AsyncLocalStorage, createHook } from 'node:async_hooks';
 import { describe, expect, test, vi } from 'vitest';
-import { systemClock } from '../src/core/clock.js';
+import { systemClock } from '../src/clock.js';
 
 const after = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.setTimer(resolve, ms));
 /** Timers that keep the process alive. */
@@ -115,7 +115,7 @@ describe('timers of one length, on one timer', () => {
     };
     const hook = createHook({ init }).enable();
     vi.resetModules();
-    await import('../src/core/clock.js');
+    await import('../src/clock.js');
     hook.disable();
     expect(open).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isRollbackTo, isTransactionControl, savepointIn } from '../src/sql/control-statements.js';
 import { splitStatements } from '../src/index.js';
 import { isScriptInSqlite } from '../src/sql/split-statements.js';
-import { withoutLiterals } from '../src/host/index.js';
+import { withoutLiterals } from '../src/host.js';
 import { EITHER, MYSQL, POSTGRES, SQLITE, tokensOf } from '../src/sql/lexer.js';
 import { commandOf } from '../src/sql/command.js';
 import { PositionalText, PositionalTexts } from '../src/sql/positional.js';
@@ -111,7 +111,7 @@ describe('a positional text for SQLite', () => {
     const positional = new PositionalText(sql, SQLITE);
     expect(positional.text).toBe(text);
     const params = Array.from({ length: Math.max(0, ...order) }, (_, index) => index + 1);
-    expect(positional.valuesOf(params, Number)).toEqual(order);
+    expect(positional.inOrder(params)).toEqual(order);
   });
 
   test('touches nothing that is quoted or a comment, and everything else', () => {
@@ -297,8 +297,7 @@ describe('statements that control transactions', () => {
 });
 
 describe('PositionalTexts, which put ? for $n', () => {
-  const mysql = (sql: string, params: unknown[]): unknown =>
-    new PositionalTexts(MYSQL).translate(sql, params, (value) => value);
+  const mysql = (sql: string, params: unknown[]): unknown => new PositionalTexts(MYSQL).translate(sql, params);
 
   test.each([
     ['SELECT $2, $1, $2', ['a', 'b'], 'SELECT ?, ?, ?', ['b', 'a', 'b']],

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Clock, systemClock } from '../src/core/clock.js';
-import { type SqliteEngine, sqlitePoolOver } from '../src/extension/index.js';
+import { type Clock, systemClock } from '../src/clock.js';
+import { type SqliteEngine, sqlitePoolOver } from '../src/extension.js';
 import { type DatabasePool, type IConnection, runInTransaction } from '../src/index.js';
 import { Pool } from '../src/pool/pool.js';
 import { SqliteDriver } from '../src/sqlite/driver.js';

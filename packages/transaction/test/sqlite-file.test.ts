@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IDatabasePool, TransactionError } from '../src/index.js';
-import { beginTransaction, isUnavailable } from '../src/host/index.js';
+import { beginTransaction, isUnavailable } from '../src/host.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
 import { openSqlite } from './support/databases.js';
 import { requestScope } from './support/requests.js';

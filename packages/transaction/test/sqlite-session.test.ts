@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { DatabasePool, Row } from '../src/index.js';
-import { changesSession } from '../src/sqlite/session.js';
+import { changesSession } from '../src/sqlite/language.js';
 import { openSqlite } from './support/databases.js';
 
 describe('what a statement leaves in its session on SQLite', () => {

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { beginTransaction, TransactionStart } from '../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../src/host.js';
 import { type FakeFault, FakePool, type FaultPoint, SimulatedClock } from '../src/testing/index.js';
 import type { TinyContainer } from './support/container.js';
 import { nothingIsLeft, played, requestScope } from './support/requests.js';

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Container, type IContainer } from '@ambit/container';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type * as forHosts from '../src/host/index.js';
+import type * as forHosts from '../src/host.js';
 import type * as own from '../src/index.js';
 import { type IConnection, runInTransaction, transactionOf } from '../src/index.js';
-import { beginTransaction, TransactionStart } from '../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 import { foreign, TinyContainer } from './support/container.js';
 
@@ -91,7 +91,7 @@ describe.each(containers)('the transaction of a scope in %s', (_name, open) => {
       cpSync(fileURLToPath(new URL('../dist', import.meta.url)), folder, { recursive: true });
       writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
       copy = (await import(pathToFileURL(join(folder, 'index.js')).href)) as typeof copy;
-      copyForHosts = (await import(pathToFileURL(join(folder, 'host/index.js')).href)) as typeof copyForHosts;
+      copyForHosts = (await import(pathToFileURL(join(folder, 'host.js')).href)) as typeof copyForHosts;
     });
     afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { afterCommit, type IConnection, type IDatabasePool, runInTransaction, transactionOf } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import type { TinyContainer } from './support/container.js';
 import { databases, sandboxes } from './support/databases.js';
 import type { PoolsToTest } from '@ambit/testing/pools';

@@ -7,7 +7,7 @@ import {
   transactionOf,
   type TransactionOptions,
 } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import {
   type FakeFault,
   FakePool,

@@ -2,9 +2,9 @@ import { Container, currentScope, runInScope } from '@ambit/container';
 import { inScope } from '@ambit/container/work';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { afterCommit, type IConnection, transactionOf } from '../src/index.js';
-import { beginTransaction } from '../src/host/index.js';
+import { beginTransaction } from '../src/host.js';
 import { type FakeFault, FakePool } from '../src/testing/index.js';
-import { transactional } from '../src/transactional/index.js';
+import { transactional } from '../src/transactional.js';
 
 const fine: FakeFault = { ms: 0, kind: 'none' };
 

@@ -1,6 +1,6 @@
-import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
-import type { Clock } from '../core/clock.js';
-import { withCallersStack } from '../core/errors.js';
+import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } from '../contract.js';
+import type { Clock } from '../clock.js';
+import { withCallersStack } from '../errors.js';
 import { CallStack, TransactionCheckError } from './finding.js';
 import type { Hold, Rules } from './rules.js';
 

@@ -2,4 +2,4 @@ export { type Finding, type FindingKind, TransactionCheckError } from './finding
 export type { Allowed, TransactionCheckOptions } from './options.js';
 export type { Place } from './finding.js';
 export { type TransactionCheck, transactionCheck } from './transaction-check.js';
-export { unchecked } from '../core/events.js';
+export { unchecked } from '../events.js';

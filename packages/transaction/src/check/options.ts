@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../core/clock.js';
-import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkClock, checkFunction, checkTime, shown } from '../core/options.js';
+import { type Clock, systemClock } from '../clock.js';
+import { TransactionError } from '../errors.js';
+import { checkBoolean, checkClock, checkFunction, checkTime, shown } from '../options.js';
 import type { Finding, FindingKind } from './finding.js';
 
 /** Findings that are not reported: of this kind, at this place, or, where both are given, of this kind at this place. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Channel, channel } from 'node:diagnostics_channel';
-import { uncheckedContext } from '../core/events.js';
+import { uncheckedContext } from '../events.js';
 import { savepointIn } from '../sql/control-statements.js';
 import { withoutLiterals } from '../sql/without-literals.js';
 import {

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { IDatabasePool } from '../core/contract.js';
+import type { IDatabasePool } from '../contract.js';
 import { checkedPool } from './checked-pool.js';
 import { Contexts, Rules } from './rules.js';
 import { type Finding, Findings, ServiceKeys, TransactionCheckError } from './finding.js';

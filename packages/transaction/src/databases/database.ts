@@ -1,4 +1,4 @@
-import type { IPooledConnection } from '../core/contract.js';
+import type { IPooledConnection } from '../contract.js';
 import type { EventTable } from './events.js';
 import type { KeyTable } from './keys.js';
 

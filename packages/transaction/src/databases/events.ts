@@ -1,4 +1,4 @@
-import type { IConnection, IDatabasePool } from '../core/contract.js';
+import type { IConnection, IDatabasePool } from '../contract.js';
 import { runScript } from './run-on-pool.js';
 
 /** An event as it is stored. */

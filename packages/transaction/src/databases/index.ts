@@ -1,5 +1,5 @@
-import { TransactionError } from '../core/errors.js';
-import { shown } from '../core/options.js';
+import { TransactionError } from '../errors.js';
+import { shown } from '../options.js';
 import { mariadb } from '../mariadb/dialect.js';
 import { postgres } from '../postgres/dialect.js';
 import { sqlite } from '../sqlite/dialect.js';

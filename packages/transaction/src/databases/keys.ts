@@ -1,4 +1,4 @@
-import type { IConnection, IDatabasePool } from '../core/contract.js';
+import type { IConnection, IDatabasePool } from '../contract.js';
 
 /** A key that is to be stored. */
 interface NewKey {

@@ -1,4 +1,4 @@
-import type { BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
+import type { BeginOptions, IDatabasePool, IPooledConnection } from '../contract.js';
 import { splitStatements } from '../sql/split-statements.js';
 
 /**

@@ -1,4 +1,4 @@
-import { refusedStatement } from '../core/errors.js';
+import { refusedStatement } from '../errors.js';
 import type { Database } from '../databases/database.js';
 import { commandOf } from '../sql/command.js';
 import { MYSQL } from '../sql/lexer.js';

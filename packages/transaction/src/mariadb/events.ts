@@ -1,5 +1,5 @@
-import type { IConnection, IDatabasePool, IPooledConnection } from '../core/contract.js';
-import { isRetryable } from '../core/sql-state.js';
+import type { IConnection, IDatabasePool, IPooledConnection } from '../contract.js';
+import { isRetryable } from '../sql-state.js';
 import { type Claim, type ClaimedRow, type EventTable, NAP_MS, type Wanted } from '../databases/events.js';
 import { runOnPool } from '../databases/run-on-pool.js';
 import { splitStatements } from '../sql/split-statements.js';

@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from '../core/clock.js';
-import type { DatabasePool } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { checkCount, checkTime } from '../core/options.js';
+import { type Clock, systemClock } from '../clock.js';
+import type { DatabasePool } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { checkCount, checkTime } from '../options.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
 import { MYSQL } from '../sql/lexer.js';

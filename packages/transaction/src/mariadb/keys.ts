@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { IConnection } from '../core/contract.js';
-import { sqlStateOf } from '../core/sql-state.js';
+import type { IConnection } from '../contract.js';
+import { sqlStateOf } from '../sql-state.js';
 import { BATCH_SIZE, type KeyTable } from '../databases/keys.js';
 import { runOnPool } from '../databases/run-on-pool.js';
 import { NOW } from './language.js';

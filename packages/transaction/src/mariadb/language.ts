@@ -1,5 +1,5 @@
-import type { BeginOptions } from '../core/contract.js';
-import { connectionLost, refusedStatement, TransactionError } from '../core/errors.js';
+import type { BeginOptions } from '../contract.js';
+import { connectionLost, refusedStatement, TransactionError } from '../errors.js';
 import type { Language } from '../pool/driver.js';
 import { firstWords } from '../sql/control-statements.js';
 import { MYSQL, type Token, tokensOf } from '../sql/lexer.js';

@@ -1,9 +1,9 @@
 import { isDate } from 'node:util/types';
-import { type Clock, startTimer } from '../core/clock.js';
-import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { wantsArrays } from '../core/options.js';
-import { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
+import { type Clock, startTimer } from '../clock.js';
+import type { ExecuteOptions, ExecuteResult } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { wantsArrays } from '../options.js';
+import { bytesOf, convertAll, dateValue, jsonText, refusedType, refusedValue, textValue } from '../sql/values.js';
 import type { Wire } from '../pool/driver.js';
 import { commandOf, countsRows } from '../sql/command.js';
 import { MYSQL } from '../sql/lexer.js';
@@ -228,7 +228,7 @@ export class Mysql2Wire implements Wire {
   #execute(sql: string, params: readonly unknown[], rowsAsArray: boolean): Promise<Response> {
     const { timezone = 'local' } = this.#connection.config ?? {};
     const toDriver = (value: unknown, position: number): unknown => mysqlValue(value, position, timezone);
-    const { text, values } = this.#shared.texts.translate(sql, params, toDriver);
+    const { text, values } = this.#shared.texts.translate(sql, convertAll(params, toDriver));
     // Integers beyond the safe range are given as text.
     const config = { sql: text, values, rowsAsArray, supportBigNumbers: true, bigNumberStrings: false };
     return this.#connection.execute(config as never) as Promise<Response>;

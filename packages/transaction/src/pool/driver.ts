@@ -1,5 +1,5 @@
-import type { AcquireOptions, BeginOptions, ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import type { TransactionError } from '../core/errors.js';
+import type { AcquireOptions, BeginOptions, ExecuteOptions, ExecuteResult } from '../contract.js';
+import type { TransactionError } from '../errors.js';
 
 /** One connection of a driver, while it is checked out. It throws the driver's own errors, or `TransactionError`s. */
 export interface Wire {

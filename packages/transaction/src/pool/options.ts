@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../core/clock.js';
-import type { AfterBegin } from '../core/contract.js';
-import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+import { type Clock, systemClock } from '../clock.js';
+import type { AfterBegin } from '../contract.js';
+import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../options.js';
 
 /** What every pool over a driver takes. */
 export interface DriverPoolOptions {

@@ -1,4 +1,4 @@
-import { within } from '../core/clock.js';
+import { within } from '../clock.js';
 import type {
   AcquireOptions,
   AfterBegin,
@@ -10,8 +10,8 @@ import type {
   IPooledConnection,
   PoolSize,
   Row,
-} from '../core/contract.js';
-import { isTransactionError, released, TransactionError, warnOfLeftOpen, withCallersStack } from '../core/errors.js';
+} from '../contract.js';
+import { isTransactionError, released, TransactionError, warnOfLeftOpen, withCallersStack } from '../errors.js';
 import {
   announceStatement,
   connectionAcquired,
@@ -19,9 +19,9 @@ import {
   publishedOutside,
   statementOutside,
   statementSent,
-} from '../core/events.js';
-import { checkTime } from '../core/options.js';
-import { type Linked, LinkedList } from '../core/queues.js';
+} from '../events.js';
+import { checkTime } from '../options.js';
+import { type Linked, LinkedList } from '../linked-list.js';
 import { refuseTransactionControl } from '../sql/control-statements.js';
 import type { AloneStatement, Driver, Wire } from './driver.js';
 import type { PoolSettings } from './options.js';

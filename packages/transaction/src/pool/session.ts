@@ -1,4 +1,4 @@
-import type { BeginOptions, ExecuteOptions, ExecuteResult, IPooledConnection } from '../core/contract.js';
+import type { BeginOptions, ExecuteOptions, ExecuteResult } from '../contract.js';
 import {
   alreadyOpen,
   isTransactionError,
@@ -13,14 +13,95 @@ import {
   savepointAlone,
   TransactionError,
   withCallersStack,
-} from '../core/errors.js';
-import { cannotExecute } from '../core/contract.js';
-import { checkExecuteOptions, checkIsolation } from '../core/options.js';
-import { StatementQueue } from '../core/queues.js';
+} from '../errors.js';
+import { checkExecuteOptions, checkIsolation } from '../options.js';
 import { isPlain, isSavepoint, refuseTransactionControl } from '../sql/control-statements.js';
+import { convertAll } from '../sql/values.js';
 import type { Language, Wire } from './driver.js';
 
 type Result = ExecuteResult<never>;
+
+const oneTurn = Promise.resolve();
+
+/**
+ * One statement at a time, in the order asked. A driver may queue by itself, but only a queue of our own can be
+ * emptied when the transaction completes, so that none of its statements runs for the next user of the connection.
+ *
+ * Every `enter()` needs a `leave()`. A single function that runs a callback would create one more promise for every
+ * statement, and would hide the caller's function from the stack of an error.
+ */
+export class StatementQueue {
+  #waiting: (() => void)[] | undefined = undefined;
+  #busy = false;
+  #whenIdle: (() => void)[] | undefined = undefined;
+  #abandon: ((error: Error) => void) | undefined = undefined;
+  #isAbandoned = false;
+  /** Set once new statements are refused. */
+  #refuseNew: (() => Error) | undefined = undefined;
+  /** Set once the statements that wait for their turn are refused too. */
+  #refuseAll: (() => Error) | undefined = undefined;
+
+  get busy(): boolean {
+    return this.#busy;
+  }
+
+  /** A statement may still run that nobody waits for any more. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
+  /** Takes the turn, and returns a promise only where there is something to wait for. Throws or rejects where statements are refused. */
+  enter(): Promise<void> | undefined {
+    if (this.#refuseNew) throw this.#refuseNew();
+    if (this.#busy) return this.#turn();
+    this.#busy = true;
+    return undefined;
+  }
+
+  leave(): void {
+    this.#abandon = undefined;
+    const next = this.#waiting?.shift();
+    if (next) return next();
+    this.#busy = false;
+    if (this.#whenIdle) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  /** Passes on the result of the statement in progress, or the error of `abandon()` if that comes first. */
+  unlessAbandoned<T>(result: PromiseLike<T>, resolve: (value: T) => void, reject: (error: unknown) => void): void {
+    this.#abandon = reject;
+    result.then(resolve, reject);
+  }
+
+  /** Refuses new statements; those that wait still run. Resolves when they have. */
+  close(refusal: () => Error): Promise<void> {
+    this.#refuseNew ??= refusal;
+    return this.idle();
+  }
+
+  /** Refuses every statement that has not started. Resolves when the one in progress has settled. */
+  clear(refusal: () => Error): Promise<void> {
+    this.#refuseAll ??= refusal;
+    return this.close(refusal);
+  }
+
+  /** Stops waiting for the statement in progress: its caller receives `error` and leaves, although the statement may still run. */
+  abandon(error: Error): void {
+    this.#isAbandoned = true;
+    this.#abandon?.(error);
+  }
+
+  /** Resolves when no statement runs or waits, and never at once. */
+  idle(): Promise<void> {
+    return this.#busy ? new Promise((resolve) => void (this.#whenIdle ??= []).push(resolve)) : oneTurn;
+  }
+
+  async #turn(): Promise<void> {
+    await new Promise<void>((resolve) => (this.#waiting ??= []).push(resolve));
+    if (!this.#refuseAll) return;
+    this.leave();
+    throw this.#refuseAll();
+  }
+}
 
 /**
  * One connection for one user, without the order of its statements: its caller takes the turn in `queue`, then sends. The caller is a
@@ -80,14 +161,8 @@ export class TextCheck {
 
   /** The values as the drivers of the database take them: the same array where none has to be changed. */
   valuesOf(params: readonly unknown[]): readonly unknown[] {
-    const convert = this.language.value;
-    if (!convert) return params;
-    let values: unknown[] | undefined;
-    for (let index = 0; index < params.length; index += 1) {
-      const value = convert(params[index], index + 1);
-      if (value !== params[index]) (values ??= [...params])[index] = value;
-    }
-    return values ?? params;
+    const { value } = this.language;
+    return value ? convertAll(params, value) : params;
   }
 }
 
@@ -207,7 +282,7 @@ export class PoolSession implements Session {
   release(destroy: boolean | Error = false): void {
     if (this.#released) throw new TransactionError('AMBIT_TX_FINISHED', 'release() was called twice');
     this.#released = true;
-    this.queue.clear(released);
+    void this.queue.clear(released);
     if (!this.#takenAway) this.#returnToPool(destroy !== false);
   }
 
@@ -225,6 +300,7 @@ export class PoolSession implements Session {
     try {
       // The statement before may settle only after its transaction has stopped waiting for it.
       if (this.#released) throw released();
+      if (this.#takenAway) throw poolClosed();
       if (this.#isLost) throw lostBefore(this.#lostBecause);
       const sent = this.#wire.send(sql);
       return sent instanceof Promise ? await sent : sent;
@@ -256,62 +332,5 @@ export class PoolSession implements Session {
     const isOfTheDriver = !isOurs && failure.sqlState === undefined;
     if (where.isLost || this.#lost || isOfTheDriver || meaningOf(failure).last) this.#possiblyBroken = true;
     return failure;
-  }
-}
-
-/** The session over the connection of another pool, which checks no text, and whose errors stay what they are. */
-export class ForeignSession implements Session {
-  readonly queue = new StatementQueue();
-  readonly #connection: IPooledConnection;
-
-  constructor(connection: IPooledConnection) {
-    this.#connection = connection;
-  }
-
-  get synchronous(): boolean {
-    return this.#connection.synchronous ?? false;
-  }
-
-  get isolationSql(): string | undefined {
-    return this.#connection.isolationSql;
-  }
-
-  begin(options: BeginOptions): Promise<void> {
-    return this.#connection.beginTransaction(options);
-  }
-
-  commit(): Promise<void> {
-    return this.#connection.commit();
-  }
-
-  rollback(): Promise<void> {
-    return this.#connection.rollback();
-  }
-
-  refuse(sql: string, options: ExecuteOptions | undefined): void {
-    refuseTransactionControl(sql);
-    if (options && !this.#connection.execute) throw cannotExecute();
-  }
-
-  send(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions | undefined): Promise<unknown> {
-    const connection = this.#connection;
-    const sent = options ? connection.execute?.(sql, params, options) : connection.query(sql, params);
-    return sent instanceof Promise ? sent : Promise.resolve(sent);
-  }
-
-  rowsOf(sent: unknown): unknown {
-    return sent;
-  }
-
-  failureOf(error: unknown): unknown {
-    return error;
-  }
-
-  cancel(): unknown {
-    return this.#connection.cancel?.();
-  }
-
-  release(destroy?: boolean | Error): unknown {
-    return this.#connection.release(destroy);
   }
 }

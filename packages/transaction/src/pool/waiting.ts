@@ -1,7 +1,7 @@
-import { type Clock, startTimer } from '../core/clock.js';
-import type { AcquireOptions, BeginOptions, IsolationLevel } from '../core/contract.js';
-import { aborted, TransactionError } from '../core/errors.js';
-import { type Linked, LinkedList } from '../core/queues.js';
+import { type Clock, startTimer } from '../clock.js';
+import type { AcquireOptions, BeginOptions, IsolationLevel } from '../contract.js';
+import { aborted, TransactionError } from '../errors.js';
+import { type Linked, LinkedList } from '../linked-list.js';
 
 /** Why a request was cancelled; an `AbortSignal` that has fired says it, too. */
 interface Cancelled {
@@ -68,10 +68,11 @@ export class AcquireRequest implements AcquireOptions {
     if (this.cancelled) listener(this.cancelled);
   }
 
-  /** The pool has settled the request. */
-  close(): void {
+  /** The pool has settled the request. Returns why it was cancelled, if it was. */
+  close(): Cancelled | undefined {
     this.#onCancelled = undefined;
     this.#unfollow?.();
+    return this.cancelled;
   }
 
   #follow(): void {

@@ -1,6 +1,6 @@
 import type { ClientConfig } from 'pg';
-import { TransactionError } from '../core/errors.js';
-import { isPermanent } from '../core/sql-state.js';
+import { TransactionError } from '../errors.js';
+import { isPermanent } from '../sql-state.js';
 import { driverConfigs, type TargetSessionAttrs } from './options.js';
 import type { PostgresDriver, Session } from './driver.js';
 import { noServer, readOnlyRefusal } from './language.js';

@@ -1,9 +1,9 @@
 /* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { createHash } from 'node:crypto';
 import pg, { type Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
-import { startTimer, within } from '../core/clock.js';
-import type { AcquireOptions, ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { poolClosed, TransactionError } from '../core/errors.js';
+import { startTimer, within } from '../clock.js';
+import type { AcquireOptions, ExecuteOptions, ExecuteResult } from '../contract.js';
+import { poolClosed, TransactionError } from '../errors.js';
 import type { Driver, Language, Wire } from '../pool/driver.js';
 import { isPlain } from '../sql/control-statements.js';
 import { Connector } from './connector.js';
@@ -189,16 +189,17 @@ export class Session implements Wire {
   send(text: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<ExecuteResult<never>> {
     const statement = new Statement(text, params, options);
     if (params && options?.prepare !== false) statement.name = this.#owner.names?.nameOf(text);
-    // A user's statement outside of a transaction commits by itself.
-    const commits = params ? this.outsideTransaction : text === 'COMMIT';
     return new Promise((resolve, reject) => {
       const stopTimer = this.#limitStatement();
       // As an argument: assigned here, the callback keeps the rows until they are promoted to the old generation (decision 0003).
       this.client.query(statement, (error, result) => {
         stopTimer();
-        if (!error && commits && this.#unconfirmed) reject(unconfirmed());
+        // A user's statement outside of a transaction commits by itself.
+        if (!error && this.#unconfirmed && (params ? this.outsideTransaction : text === 'COMMIT'))
+          reject(unconfirmed());
         else if (!error) resolve(options ? resultOfPg(result) : (result as QueryResult<never>));
-        else if (params && commits && isStale(error, statement)) resolve(this.#sendAgain(text, params, options));
+        else if (params && isStale(error, statement) && this.outsideTransaction)
+          resolve(this.#sendAgain(text, params, options));
         else reject(this.#failure(error, statement));
       });
     });

@@ -1,4 +1,4 @@
-import type { DatabasePool } from '../core/contract.js';
+import type { DatabasePool } from '../contract.js';
 import { Pool } from '../pool/pool.js';
 import { PostgresDriver } from './driver.js';
 import { type PostgresPoolOptions, readPostgresOptions } from './options.js';

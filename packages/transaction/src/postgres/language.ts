@@ -1,6 +1,6 @@
-import type { BeginOptions } from '../core/contract.js';
-import { connectionLost, isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
-import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
+import type { BeginOptions } from '../contract.js';
+import { connectionLost, isTransactionError, refusedStatement, TransactionError } from '../errors.js';
+import { codeOf, fieldOf, sqlStateOf } from '../sql-state.js';
 import type { Language } from '../pool/driver.js';
 import { firstWords } from '../sql/control-statements.js';
 import { POSTGRES, tokensOf } from '../sql/lexer.js';

@@ -1,9 +1,9 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { ClientConfig } from 'pg';
-import { type Clock, LONGEST_MS } from '../core/clock.js';
-import type { AfterBegin } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkCount, checkFunction, checkTime, given, shown } from '../core/options.js';
+import { type Clock, LONGEST_MS } from '../clock.js';
+import type { AfterBegin } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { checkBoolean, checkCount, checkFunction, checkTime, given, shown } from '../options.js';
 import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 
 /** What a server must be like, in the words of libpq. */

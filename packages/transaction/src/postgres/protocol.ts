@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { LONGEST_MS } from '../core/clock.js';
-import type { ExecuteOptions, ExecuteResult } from '../core/contract.js';
+import { LONGEST_MS } from '../clock.js';
+import type { ExecuteOptions, ExecuteResult } from '../contract.js';
 
 /** The members of a `QueryResult` of `pg` that become a result. */
 export interface PgResult {

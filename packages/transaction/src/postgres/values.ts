@@ -1,6 +1,6 @@
 import { types } from 'node:util';
-import { isTransactionError } from '../core/errors.js';
-import { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../core/values.js';
+import { isTransactionError } from '../errors.js';
+import { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } from '../sql/values.js';
 
 /** Every driver of PostgreSQL sends these alike, where the server is left to find the type. */
 export type PostgresValue = string | Uint8Array | Date | null;

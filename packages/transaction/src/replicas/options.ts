@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
-import { type Clock, systemClock } from '../core/clock.js';
-import type { IDatabasePool } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { checkBoolean, checkClock, checkOneOf, checkTime, given } from '../core/options.js';
+import { type Clock, systemClock } from '../clock.js';
+import type { IDatabasePool } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { checkBoolean, checkClock, checkOneOf, checkTime, given } from '../options.js';
 
 /** The servers of a `ReplicatedPool`, and when a replica serves no reads. */
 export interface ReplicatedPoolOptions {

@@ -1,4 +1,4 @@
-import { type Clock, startTimer, within } from '../core/clock.js';
+import { type Clock, startTimer, within } from '../clock.js';
 import {
   type AcquireOptions,
   type AfterBegin,
@@ -9,9 +9,9 @@ import {
   type ExecuteResult,
   type IPooledConnection,
   type Row,
-} from '../core/contract.js';
-import { meaningOf, TransactionError, withCallersStack } from '../core/errors.js';
-import { isPermanent, saysNothingStored, sqlStateOf } from '../core/sql-state.js';
+} from '../contract.js';
+import { meaningOf, TransactionError, withCallersStack } from '../errors.js';
+import { isPermanent, saysNothingStored, sqlStateOf } from '../sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { type Position, positionIn, probe, UNKNOWN, WRITTEN } from './replica.js';
 

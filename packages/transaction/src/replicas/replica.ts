@@ -1,7 +1,7 @@
-import { type Clock, within } from '../core/clock.js';
-import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../core/contract.js';
-import { meaningOf, TransactionError } from '../core/errors.js';
-import { isRetryable } from '../core/sql-state.js';
+import { type Clock, within } from '../clock.js';
+import type { AcquireOptions, IDatabasePool, IPooledConnection, Row } from '../contract.js';
+import { meaningOf, TransactionError } from '../errors.js';
+import { isRetryable } from '../sql-state.js';
 import { AcquireRequest, cancelledBy, onCancelled } from '../pool/waiting.js';
 import type { ReplicatedSettings } from './options.js';
 import type { Primary } from './primary.js';

@@ -1,4 +1,4 @@
-import type { Failure } from '../core/clock.js';
+import type { Failure } from '../clock.js';
 import {
   type AcquireOptions,
   type AfterBegin,
@@ -10,9 +10,9 @@ import {
   type PoolSize,
   type QueryOptions,
   type Row,
-} from '../core/contract.js';
-import { withCallersStack } from '../core/errors.js';
-import { codeOf } from '../core/sql-state.js';
+} from '../contract.js';
+import { withCallersStack } from '../errors.js';
+import { codeOf } from '../sql-state.js';
 import type { ReplicatedSettings } from './options.js';
 import { Primary, PrimaryConnection } from './primary.js';
 import {

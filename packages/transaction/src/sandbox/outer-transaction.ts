@@ -5,9 +5,9 @@ import {
   type ExecuteResult,
   type IDatabasePool,
   type IPooledConnection,
-} from '../core/contract.js';
-import { codeOf } from '../core/sql-state.js';
-import { TransactionError } from '../core/errors.js';
+} from '../contract.js';
+import { codeOf } from '../sql-state.js';
+import { TransactionError } from '../errors.js';
 import { leavesSessionState } from '../postgres/language.js';
 import { DATABASES, type SandboxDialect } from '../databases/index.js';
 import type { SandboxSettings } from './sandbox.js';

@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../core/clock.js';
-import type { AfterBegin, IDatabasePool, IsolationLevel } from '../core/contract.js';
-import { checkClock, checkCount, checkIsolation, checkTime, given } from '../core/options.js';
+import { type Clock, systemClock } from '../clock.js';
+import type { AfterBegin, IDatabasePool, IsolationLevel } from '../contract.js';
+import { checkClock, checkCount, checkIsolation, checkTime, given } from '../options.js';
 import { Pool } from '../pool/pool.js';
 import { OuterTransaction } from './outer-transaction.js';
 import { driverOf } from './wire.js';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IContainer } from '@ambit/container';
-import { startTimer } from '../core/clock.js';
-import type { IDatabasePool } from '../core/contract.js';
-import { report, TransactionError, warn } from '../core/errors.js';
-import { checkFunction, checkTime, shown } from '../core/options.js';
+import { startTimer } from '../clock.js';
+import type { IDatabasePool } from '../contract.js';
+import { report, TransactionError, warn } from '../errors.js';
+import { checkFunction, checkTime, shown } from '../options.js';
 import { readSandboxOptions, type Sandbox, sandbox, type SandboxOptions, type SandboxSettings } from './sandbox.js';
 
 /** What a request is to the sandboxes: one of Node's, of a framework over it, or of the Fetch API. */

@@ -1,6 +1,6 @@
-import type { BeginOptions, ExecuteOptions, ExecuteResult } from '../core/contract.js';
-import { refusedStatement, savepointAlone, TransactionError } from '../core/errors.js';
-import { codeOf, fieldOf, sqlStateOf } from '../core/sql-state.js';
+import type { BeginOptions, ExecuteOptions, ExecuteResult } from '../contract.js';
+import { refusedStatement, savepointAlone, TransactionError } from '../errors.js';
+import { codeOf, fieldOf, sqlStateOf } from '../sql-state.js';
 import type { Driver, Wire } from '../pool/driver.js';
 import { isRollbackTo } from '../sql/control-statements.js';
 import type { OuterTransaction } from './outer-transaction.js';

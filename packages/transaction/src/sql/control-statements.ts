@@ -1,4 +1,4 @@
-import { TransactionError } from '../core/errors.js';
+import { TransactionError } from '../errors.js';
 import { type Dialect, EITHER, POSTGRES, SQLITE, tokensOf } from './lexer.js';
 
 const CONTROL = /^(?:begin|start transaction|commit|end|abort|rollback|prepare transaction)\b/;

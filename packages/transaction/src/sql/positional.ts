@@ -1,4 +1,4 @@
-import { TransactionError } from '../core/errors.js';
+import { TransactionError } from '../errors.js';
 import { type Dialect, tokensOf } from './lexer.js';
 
 const MOST_TEXTS = 500;
@@ -7,8 +7,8 @@ const MOST_TEXTS = 500;
 export class PositionalText {
   /** With `?` for each `$n`. */
   readonly text: string;
-  /** Which parameter each `?` stands for, from 0 on. */
-  readonly #order: readonly number[];
+  /** Which parameter each `?` stands for, from 0 on; undefined where it is each in turn. */
+  readonly #order: readonly number[] | undefined;
   readonly #count: number;
 
   constructor(sql: string, dialect: Dialect) {
@@ -22,16 +22,17 @@ export class PositionalText {
       text += isNumbered ? '?' : token.text;
     }
     this.text = text;
-    this.#order = order;
+    this.#order = order.every((parameter, place) => parameter === place) ? undefined : order;
     this.#count = Math.max(-1, ...order) + 1;
   }
 
-  valuesOf<T>(params: readonly unknown[], convert: (value: unknown, position: number) => T): T[] {
+  /** The values in the order of the `?`. */
+  inOrder<T>(params: readonly T[]): readonly T[] {
     if (params.length !== this.#count) {
       const what = `The statement has ${this.#count} parameters and ${params.length} parameters were passed`;
       throw new TransactionError('AMBIT_TX_PARAMETER', what, { sqlState: '08P01' });
     }
-    return this.#order.map((index) => convert(params[index], index + 1));
+    return this.#order?.map((index) => params[index] as T) ?? params;
   }
 }
 
@@ -43,7 +44,7 @@ export class PositionalText {
  * import { MYSQL, PositionalTexts } from '@ambit/transaction/extension';
  *
  * const texts = new PositionalTexts(MYSQL);
- * console.log(texts.translate('UPDATE t SET a = $2 WHERE id = $1', [1, 'x'], String)); // UPDATE t SET a = ? WHERE id = ?
+ * console.log(texts.translate('UPDATE t SET a = $2 WHERE id = $1', [1, 'x']).text); // UPDATE t SET a = ? WHERE id = ?
  * ```
  */
 export class PositionalTexts {
@@ -59,19 +60,13 @@ export class PositionalTexts {
    * A statement for the driver.
    *
    * @param sql - one statement with `$1 ... $n`
-   * @param params - the values of `$1 ... $n`
-   * @param convert - makes of each value, and the number of its parameter, what the driver takes
+   * @param values - the values of `$1 ... $n`, as the driver takes them
    * @returns the text, and the values in the order of the `?`
    * @throws `TransactionError` `AMBIT_TX_PARAMETER`: too few values, too many, or a `$0`
-   * @throws what `convert` throws
    */
-  translate<T>(
-    sql: string,
-    params: readonly unknown[],
-    convert: (value: unknown, position: number) => T,
-  ): { text: string; values: T[] } {
+  translate<T>(sql: string, values: readonly T[]): { readonly text: string; readonly values: readonly T[] } {
     const statement = this.#read(sql);
-    return { text: statement.text, values: statement.valuesOf(params, convert) };
+    return { text: statement.text, values: statement.inOrder(values) };
   }
 
   #read(sql: string): PositionalText {

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { link, lstat, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { TransactionError } from '../core/errors.js';
-import { codeOf } from '../core/sql-state.js';
+import { TransactionError } from '../errors.js';
+import { codeOf } from '../sql-state.js';
 import { translated } from './errors.js';
 import { loadSqlite, withName } from './node-sqlite.js';
 

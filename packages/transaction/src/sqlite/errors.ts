@@ -1,6 +1,6 @@
-import { type Clock, startTimer } from '../core/clock.js';
-import { isTransactionError, refusedStatement, TransactionError } from '../core/errors.js';
-import { codeOf } from '../core/sql-state.js';
+import { type Clock, startTimer } from '../clock.js';
+import { isTransactionError, refusedStatement, TransactionError } from '../errors.js';
+import { codeOf } from '../sql-state.js';
 
 /** SQLite's codes as the SQLSTATE that PostgreSQL would give, so that a caller maps errors once. First match wins. */
 const SQLSTATES: readonly (readonly [prefix: string, sqlState: string])[] = [

@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, openSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Clock } from '../core/clock.js';
-import { TransactionError } from '../core/errors.js';
+import type { Clock } from '../clock.js';
+import { TransactionError } from '../errors.js';
 import { isBusy, sqlStateOf, translated } from './errors.js';
 
 /** What the message says of the cause; only the cause names the file. */

@@ -1,4 +1,4 @@
-import type { DatabasePool } from '../core/contract.js';
+import type { DatabasePool } from '../contract.js';
 import { Pool } from '../pool/pool.js';
 import { SqliteDriver } from './driver.js';
 import { loadSqlite } from './node-sqlite.js';

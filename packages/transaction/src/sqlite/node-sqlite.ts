@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { TransactionError } from '../core/errors.js';
+import { TransactionError } from '../errors.js';
 import { ask, losesCommits, type SqliteEngine } from './engine.js';
 
 /** The members of `DatabaseSync` of `node:sqlite` that the pool uses. */

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import type { Clock } from '../core/clock.js';
-import type { AfterBegin } from '../core/contract.js';
-import { TransactionError } from '../core/errors.js';
-import { checkCount } from '../core/options.js';
+import type { Clock } from '../clock.js';
+import type { AfterBegin } from '../contract.js';
+import { TransactionError } from '../errors.js';
+import { checkCount } from '../options.js';
 import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 
 /** Which file a pool opens, how many may read it at a time, and the time limits. */

@@ -1,11 +1,11 @@
-import type { DatabasePool } from '../core/contract.js';
+import type { DatabasePool } from '../contract.js';
 import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
 import { Pool } from '../pool/pool.js';
-import { SQLITE_LANGUAGE, SqliteWire } from './driver.js';
+import { SqliteConnection } from './connection.js';
 import { ask, KEEP_TO_ITSELF, losesCommits, type SqliteEngine, warnOfLosses } from './engine.js';
 import { retryIfBusy } from './errors.js';
 import { WatchedFile } from './file.js';
-import { SqliteSession } from './session.js';
+import { SQLITE_LANGUAGE } from './language.js';
 
 /**
  * The pool over a connection of a driver that calls SQLite directly, handed out in turn.
@@ -37,23 +37,23 @@ export function sqlitePoolOver(engine: SqliteEngine, options: DriverPoolOptions)
     }
     isChecked = true;
   };
-  const session = new SqliteSession(engine, { file });
+  const connection = new SqliteConnection(engine, { clock, file });
   return new Pool(
     {
       language: SQLITE_LANGUAGE,
       max: 1,
-      connect: ({ timeoutMs: busyTimeoutMs = acquireTimeoutMs }) => {
-        const connect = (): SqliteWire => {
+      connect: ({ timeoutMs = acquireTimeoutMs }) => {
+        const connect = (): SqliteConnection => {
           if (!isChecked) check();
-          return new SqliteWire(session, { clock, busyTimeoutMs });
+          return connection.checkOut(timeoutMs);
         };
         try {
           return connect();
         } catch (busy) {
-          return retryIfBusy(connect, busy, { clock, timeoutMs: busyTimeoutMs });
+          return retryIfBusy(connect, busy, { clock, timeoutMs });
         }
       },
-      close: async () => session.close(),
+      close: async () => connection.close(),
     },
     settings,
   );

@@ -1,8 +1,8 @@
 import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
-import { type Clock, systemClock } from '../core/clock.js';
-import { type TransactionError, warn } from '../core/errors.js';
-import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../core/options.js';
+import { type Clock, systemClock } from '../clock.js';
+import { type TransactionError, warn } from '../errors.js';
+import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../options.js';
 
 /** What the scope of a tenant needs, how many may be open, and for how long. */
 export interface TenantScopesOptions<C extends IContainer = IContainer> {

@@ -1,10 +1,10 @@
-import { shown } from '../core/options.js';
+import { shown } from '../options.js';
 import { AsyncResource } from 'node:async_hooks';
 import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
-import { type Clock, startTimer } from '../core/clock.js';
-import { report, TransactionError } from '../core/errors.js';
-import { codeOf } from '../core/sql-state.js';
+import { type Clock, startTimer } from '../clock.js';
+import { report, TransactionError } from '../errors.js';
+import { codeOf } from '../sql-state.js';
 import { type Leave, WaitQueue } from '../pool/waiting.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
 

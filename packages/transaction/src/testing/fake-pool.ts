@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from '../core/clock.js';
-import type { AcquireOptions, ExecuteResult } from '../core/contract.js';
-import { connectionLost, refusedStatement } from '../core/errors.js';
-import { sqlStateOf } from '../core/sql-state.js';
+import { type Clock, systemClock } from '../clock.js';
+import type { AcquireOptions, ExecuteResult } from '../contract.js';
+import { connectionLost, refusedStatement } from '../errors.js';
+import { sqlStateOf } from '../sql-state.js';
 import type { Driver, Language, Wire } from '../pool/driver.js';
 import { Pool, type PooledConnection } from '../pool/pool.js';
 import { commandOf } from '../sql/command.js';

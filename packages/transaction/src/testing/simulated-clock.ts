@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.js';
+import type { Clock } from '../clock.js';
 
 /** Numbers in [0, 1) that are the same for the same seed, so that a test that failed can fail again. */
 function seededRandom(seed: number): () => number {

@@ -1,9 +1,9 @@
 import { AsyncResource } from 'node:async_hooks';
-import { settleWithin } from '../core/clock.js';
-import { report, TransactionError } from '../core/errors.js';
-import type { TransactionOptions } from '../core/options.js';
+import { settleWithin } from '../clock.js';
+import { report, TransactionError } from '../errors.js';
+import type { TransactionOptions } from '../options.js';
 import { savepointIn } from '../sql/control-statements.js';
-import type { TransactionSettings } from './start.js';
+import type { TransactionSettings } from './settings.js';
 
 /** What a call needs of the settings of a transaction. */
 type CallSettings = Required<Pick<TransactionOptions, 'clock' | 'endTimeoutMs' | 'onError'>>;

@@ -1,11 +1,13 @@
 import type { IContainer } from '@ambit/container';
-import { type Clock, startTimer } from '../core/clock.js';
-import { meaningOf, TransactionError, type TransactionErrorCode, withCallersStack } from '../core/errors.js';
-import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../core/options.js';
-import { codeOf, isRetryable } from '../core/sql-state.js';
-import { inOwnContext, TransactionSettings, TransactionStart } from './start.js';
+import { type Clock, startTimer } from '../clock.js';
+import { meaningOf, TransactionError, type TransactionErrorCode, withCallersStack } from '../errors.js';
+import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../options.js';
+import { codeOf, isRetryable } from '../sql-state.js';
+import { onAbort } from './abort.js';
+import { TransactionSettings } from './settings.js';
+import { inOwnContext, TransactionStart } from './start.js';
 import { isOpen, refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
-import { onAbort, type Transaction } from './transaction.js';
+import type { Transaction } from './transaction.js';
 
 /**
  * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { TransactionError } from '../core/errors.js';
-import { isIsolation, type TransactionOptions } from '../core/options.js';
+import { TransactionError } from '../errors.js';
+import { isIsolation, type TransactionOptions } from '../options.js';
 import type { Transaction } from './transaction.js';
 
 /** Compared by identity, because the names of savepoints are reused. */

@@ -1,117 +1,14 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
-import { type Clock, startTimer, systemClock } from '../core/clock.js';
-import type { AfterBegin, BeginOptions, IDatabasePool, IPooledConnection } from '../core/contract.js';
-import { aborted, asCoded, report, TransactionError, warn, withCallersStack } from '../core/errors.js';
-import { since, transactionAcquired, transactionRefused } from '../core/events.js';
-import {
-  checkBoolean,
-  checkClock,
-  checkFunction,
-  checkIsolation,
-  checkSignal,
-  checkTime,
-  type DatabaseKeys,
-  given,
-  readKeys,
-  type TransactionOptions,
-} from '../core/options.js';
+import { startTimer } from '../clock.js';
+import type { AfterBegin, IDatabasePool, IPooledConnection } from '../contract.js';
+import { aborted, asCoded, callSafely, report, TransactionError, withCallersStack } from '../errors.js';
+import { since, transactionAcquired, transactionRefused } from '../events.js';
+import type { TransactionOptions } from '../options.js';
 import { AcquireRequest } from '../pool/waiting.js';
-import { callSafely, Transaction } from './transaction.js';
+import { TransactionSettings } from './settings.js';
+import { Transaction } from './transaction.js';
 import { isOpen, transactionAround } from './transaction-of.js';
-
-const NO_BEGIN_OPTIONS: BeginOptions = {};
-
-/**
- * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
- * transactions begins with them.
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import type { Transaction, TransactionOptions } from '@ambit/transaction';
- * import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
- *
- * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
- *   const settings = TransactionSettings.of(options);
- *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
- *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
- * }
- * ```
- */
-export interface TransactionSettings extends CheckedOptions {
-  /**
-   * The same settings for one request, or one run: for what differs between them, and is not checked again.
-   *
-   * @param own - what differs
-   * @returns other settings
-   */
-  with(own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>): TransactionSettings;
-}
-
-/** Makes the settings of transactions. */
-export const TransactionSettings = {
-  /**
-   * Checks the options, and fills every gap.
-   *
-   * @param options - the options of the transactions
-   * @returns the settings, which do not change with the options
-   * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
-   */
-  of(options: TransactionOptions = {}): TransactionSettings {
-    const { isolation: _isolation, readOnly: _readOnly, pool: _pool, connection: _connection, ...own } = options;
-    for (const name of TIMES) checkTime(name, own[name]);
-    checkSignal(own.signal);
-    checkFunction('onError', own.onError);
-    checkClock(own.clock);
-    return { ...DEFAULTS, ...given(own), beginOptions: beginOptionsOf(options), database: readKeys(options) };
-  },
-};
-
-/** Every option of a transaction, checked. */
-interface CheckedOptions {
-  /** The options that BEGIN is called with. */
-  readonly beginOptions: BeginOptions;
-  /** The keys of the pool and of the connection. */
-  readonly database: Required<DatabaseKeys>;
-  /** `undefined` where the pool decides. */
-  readonly acquireTimeoutMs: number | undefined;
-  /** The time until a transaction is rolled back. */
-  readonly timeoutMs: number;
-  /** The time that COMMIT and ROLLBACK have. */
-  readonly endTimeoutMs: number;
-  /** The time that a cancelled statement has to stop. */
-  readonly cancelAfterMs: number;
-  /** The source of timers. */
-  readonly clock: Clock;
-  /** Cancels the transaction. */
-  readonly signal: AbortSignal | undefined;
-  /** Receives errors that nobody else can receive. */
-  readonly onError: (error: TransactionError) => void;
-}
-
-const TIMES = ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const;
-
-const DEFAULTS = {
-  acquireTimeoutMs: undefined,
-  timeoutMs: 30_000,
-  endTimeoutMs: 10_000,
-  cancelAfterMs: 100,
-  clock: systemClock,
-  signal: undefined,
-  onError: warn,
-  with(this: TransactionSettings, own: Pick<TransactionOptions, 'onError' | 'signal' | 'timeoutMs'>) {
-    return { ...this, ...own };
-  },
-};
-
-/** Absent rather than undefined where nothing was asked. */
-function beginOptionsOf({ isolation, readOnly }: BeginOptions): BeginOptions {
-  checkIsolation(isolation);
-  checkBoolean('readOnly', readOnly);
-  if (isolation === undefined) return readOnly === undefined ? NO_BEGIN_OPTIONS : { readOnly };
-  return readOnly === undefined ? { isolation } : { isolation, readOnly };
-}
 
 const oneTurn = Promise.resolve();
 const nothing = (): void => undefined;
@@ -236,10 +133,10 @@ export class TransactionStart {
     });
   }
 
-  #stopWaiting(): void {
+  #stopWaiting(): ReturnType<AcquireRequest['close']> {
     this.#isSettled = true;
     this.#stopTimer?.();
-    this.#request.close();
+    return this.#request.close();
   }
 
   #fail(failure: unknown): void {
@@ -266,7 +163,7 @@ export class TransactionStart {
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
     if (this.#isSettled) return this.#release(connection);
-    this.#stopWaiting();
+    const cancelled = this.#stopWaiting();
     let scope: IContainer;
     try {
       scope = this.#parent.createScope({ tags: ['transaction'] });
@@ -279,7 +176,6 @@ export class TransactionStart {
       return this.#reject(error);
     }
     const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
-    const { cancelled } = this.#request;
     if (cancelled) void transaction.rollback(aborted(cancelled));
     this.#acquired = transaction;
     const onBegun = (): void => {

@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
-import { systemClock } from '../core/clock.js';
-import { TransactionError, warn } from '../core/errors.js';
-import { checkFunction, type DatabaseKeys, MAIN_DATABASE } from '../core/options.js';
+import { systemClock } from '../clock.js';
+import { TransactionError, warn } from '../errors.js';
+import { checkFunction, type DatabaseKeys, MAIN_DATABASE } from '../options.js';
 import { type AfterCommitOptions, callAndReport } from './callbacks.js';
 import { isOutsideOf, withinRun } from './savepoint.js';
 import { disposeAfter } from './scope-disposal.js';

@@ -1,23 +1,16 @@
 import type { IContainer } from '@ambit/container';
-import { type Failure, settleWithin, startTimer } from '../core/clock.js';
-import type {
-  AfterBegin,
-  ExecuteOptions,
-  ExecuteResult,
-  IConnection,
-  IPooledConnection,
-  Row,
-} from '../core/contract.js';
+import { type Failure, settleWithin, startTimer } from '../clock.js';
+import type { AfterBegin, ExecuteOptions, ExecuteResult, IConnection, IPooledConnection, Row } from '../contract.js';
 import {
-  aborted,
   asCoded,
   because,
+  callSafely,
   isTransactionError,
   meaningOf,
   report,
   TransactionError,
   withCallersStack,
-} from '../core/errors.js';
+} from '../errors.js';
 import {
   announceStatement,
   publishFinished,
@@ -27,17 +20,18 @@ import {
   transactionFinished,
   transactionFinishing,
   transactionStatement,
-} from '../core/events.js';
-import { checkFunction, checkOneOf, type TransactionOptions } from '../core/options.js';
-import type { StatementQueue } from '../core/queues.js';
-import { saysNothingStored } from '../core/sql-state.js';
+} from '../events.js';
+import { checkFunction, checkOneOf, type TransactionOptions } from '../options.js';
+import { saysNothingStored } from '../sql-state.js';
 import { PooledConnection } from '../pool/pool.js';
-import { ForeignSession, type Session } from '../pool/session.js';
+import { ForeignSession } from '../pool/foreign-session.js';
+import type { Session, StatementQueue } from '../pool/session.js';
 import { isRollbackTo } from '../sql/control-statements.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
 import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
+import { LostSignal, onAbort } from './abort.js';
 import { beforeDispose, disposeAfter } from './scope-disposal.js';
-import type { TransactionSettings } from './start.js';
+import type { TransactionSettings } from './settings.js';
 import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
 
 /** The outcome of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
@@ -46,27 +40,22 @@ export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
 
 type PhaseName =
-  | 'acquired'
-  | 'beginning'
-  | 'open'
+  | 'working'
   | 'preparing'
   | 'closing'
   | 'committing'
-  | 'cancelled'
-  | 'cancelling'
   | 'rollingBack'
   | 'committed'
   | 'rolledBack'
   | 'unknown';
 
 interface Phase {
-  readonly state: TransactionState;
   /** Which callbacks can still be called. */
   readonly accepts: ReadonlySet<CallbackKind>;
   /** How a use of the transaction is refused: `The transaction is being committed`. */
   readonly refusal: string;
-  /** The next phase when a rollback is asked for; undefined where that changes nothing any more. */
-  readonly rollback: PhaseName | undefined;
+  /** Once it is decided. */
+  readonly outcome?: TransactionOutcome;
 }
 
 const ALL: ReadonlySet<CallbackKind> = new Set<CallbackKind>([
@@ -80,26 +69,20 @@ const AFTERWARDS: ReadonlySet<CallbackKind> = new Set([...ALL].filter((kind) => 
 const AT_ONCE: ReadonlySet<CallbackKind> = new Set<CallbackKind>(['afterCommit', 'beforeResponse']);
 const NONE: ReadonlySet<CallbackKind> = new Set();
 
-const PHASES = {
-  acquired: { state: 'acquired', accepts: ALL, refusal: 'is acquired', rollback: 'cancelled' },
-  // BEGIN was sent.
-  beginning: { state: 'acquired', accepts: ALL, refusal: 'is acquired', rollback: 'cancelling' },
-  open: { state: 'open', accepts: ALL, refusal: 'is open', rollback: 'rollingBack' },
+const PHASES: Readonly<Record<PhaseName, Phase>> = {
+  working: { accepts: ALL, refusal: 'is open' },
   // A commit was asked for, and `beforeCommit` callbacks run.
-  preparing: { state: 'open', accepts: ALL, refusal: 'is open', rollback: 'rollingBack' },
+  preparing: { accepts: ALL, refusal: 'is open' },
   // A commit was asked for, and the statements before it run.
-  closing: { state: 'open', accepts: AFTERWARDS, refusal: 'is being committed', rollback: 'rollingBack' },
+  closing: { accepts: AFTERWARDS, refusal: 'is being committed' },
   // COMMIT was sent: only the response of the database counts.
-  committing: { state: 'open', accepts: AFTERWARDS, refusal: 'is being committed', rollback: undefined },
-  // A rollback was asked for before BEGIN was sent, so there is nothing to roll back.
-  cancelled: { state: 'acquired', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
-  // A rollback was asked for before BEGIN has succeeded.
-  cancelling: { state: 'acquired', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
-  rollingBack: { state: 'open', accepts: AFTERWARDS, refusal: 'was rolled back', rollback: undefined },
-  committed: { state: 'committed', accepts: AT_ONCE, refusal: 'is committed', rollback: undefined },
-  rolledBack: { state: 'rolled back', accepts: NONE, refusal: 'was rolled back', rollback: undefined },
-  unknown: { state: 'unknown', accepts: NONE, refusal: 'is unknown', rollback: undefined },
-} satisfies Record<PhaseName, Phase>;
+  committing: { accepts: AFTERWARDS, refusal: 'is being committed' },
+  // A rollback was asked for, at any time before COMMIT.
+  rollingBack: { accepts: AFTERWARDS, refusal: 'was rolled back' },
+  committed: { accepts: AT_ONCE, refusal: 'is committed', outcome: 'committed' },
+  rolledBack: { accepts: NONE, refusal: 'was rolled back', outcome: 'rolled back' },
+  unknown: { accepts: NONE, refusal: 'is unknown', outcome: 'unknown' },
+};
 
 const oneTurn = Promise.resolve();
 
@@ -155,7 +138,9 @@ export class Transaction {
   /** The connection, with the queue of its statements, which the transaction has taken over. */
   readonly #session: Session;
   readonly #queue: StatementQueue;
-  #phase: Phase = PHASES.acquired;
+  #phase: PhaseName = 'working';
+  #isBeginSent = false;
+  #hasBegun = false;
   /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
   #failedStatement: PastFailure | undefined = undefined;
   /** A failure that no `ROLLBACK TO` undoes. */
@@ -200,7 +185,7 @@ export class Transaction {
 
   /** How far it is: `acquired` until BEGIN has succeeded, then `open`, then its outcome. */
   get state(): TransactionState {
-    return this.#phase.state;
+    return PHASES[this.#phase].outcome ?? (this.#hasBegun ? 'open' : 'acquired');
   }
 
   /** Why it did not commit, once that is certain. */
@@ -240,10 +225,10 @@ export class Transaction {
       this.#open();
       if (!this.#isRequested) {
         void this.#queue.enter();
-        this.#phase = PHASES.beginning;
+        this.#isBeginSent = true;
         try {
           await this.#unlessAbandoned(this.#session.begin(this.settings.beginOptions));
-          if (this.#phase === PHASES.beginning) this.#phase = PHASES.open;
+          this.#hasBegun = this.#phase === 'working';
         } finally {
           this.#queue.leave();
         }
@@ -369,9 +354,9 @@ export class Transaction {
 
   /** Every use after a commit or a rollback was asked for is refused with this error. */
   readonly #refusal = (): TransactionError => {
-    const { state, refusal } = this.#phase;
+    const { refusal } = PHASES[this.#phase];
     if (this.callbacks?.isRunning) {
-      const what = `The transaction is ${state}, and its callbacks are being called. To write in it, use beforeCommit(); to write afterwards, begin another transaction, with the scope around this one and { before: 'response' }, or with a scope of its own`;
+      const what = `The transaction is ${this.state}, and its callbacks are being called. To write in it, use beforeCommit(); to write afterwards, begin another transaction, with the scope around this one and { before: 'response' }, or with a scope of its own`;
       return new TransactionError('AMBIT_TX_FINISHED', what);
     }
     const error = this.#error;
@@ -468,18 +453,18 @@ export class Transaction {
 
   /** A rollback was asked for, or a commit, and nothing is left to do before that. */
   get #isRequested(): boolean {
-    return this.#phase.accepts !== ALL;
+    return this.#phase !== 'working' && this.#phase !== 'preparing';
   }
 
   #startCommit(): void {
-    if (this.#isRequested || this.#phase === PHASES.preparing) return;
+    if (this.#phase !== 'working') return;
     if (!this.callbacks?.prepares) return this.#close();
-    this.#phase = PHASES.preparing;
+    this.#phase = 'preparing';
     void this.#callBeforeCommit(this.callbacks);
   }
 
   async #callBeforeCommit(callbacks: Callbacks): Promise<void> {
-    await this.#nextTurn();
+    await this.#queue.idle();
     try {
       if (!this.#failure) await callbacks.prepare(() => this.#isRequested);
     } catch (error) {
@@ -490,9 +475,8 @@ export class Transaction {
   }
 
   #close(): void {
-    this.#phase = PHASES.closing;
-    this.#queue.close(this.#refusal);
-    this.#complete();
+    this.#phase = 'closing';
+    void this.#queue.close(this.#refusal).then(() => this.#complete());
   }
 
   #startRollback(reason: unknown): void {
@@ -502,15 +486,14 @@ export class Transaction {
 
   /** Before COMMIT is sent the outcome is then a rollback; after that only the response to COMMIT counts. */
   #decideRollback(reason: unknown): void {
-    const { rollback } = this.#phase;
-    if (!rollback) return;
     const wasRequested = this.#isRequested;
-    this.#phase = PHASES[rollback];
+    if (wasRequested && this.#phase !== 'closing') return;
+    this.#phase = 'rollingBack';
     this.#reason = reason;
     this.#error = isTransactionError(reason) ? reason : this.#refusal();
-    this.#queue.clear(this.#refusal);
+    const settled = this.#queue.clear(this.#refusal);
     if (this.#queue.busy) this.#cancelSoon();
-    if (!wasRequested) this.#complete();
+    if (!wasRequested) void settled.then(() => this.#complete());
   }
 
   /** A rollback does not wait long for the statement in progress: it cancels the statement, and at last abandons it. */
@@ -537,29 +520,25 @@ export class Transaction {
     });
   }
 
-  /** Called once, at the first commit or rollback that was asked for. */
+  /**
+   * Called once, a turn after the first commit or rollback that was asked for and when no statement is in progress: so a commit and a
+   * rollback of the same moment are a rollback.
+   */
   #complete(): void {
-    void this.#nextTurn().then(() => {
-      const failure = this.#phase === PHASES.closing ? this.#failure : undefined;
-      if (failure) {
-        this.#phase = PHASES.rollingBack;
-        this.#error = failedBefore(failure, 'The transaction was rolled back');
-      }
-      if (this.#phase === PHASES.closing) {
-        this.#phase = PHASES.committing;
-        this.#send('COMMIT', (failed) => this.#settleCommit(failed));
-      } else if (this.#phase === PHASES.cancelled || this.#queue.isAbandoned) {
-        // ROLLBACK would only queue up behind the abandoned statement.
-        this.#settleRollback();
-      } else {
-        this.#send('ROLLBACK', (failed) => this.#settleRollback(failed));
-      }
-    });
-  }
-
-  /** Always a turn later, so that a commit and a rollback of the same moment are a rollback. */
-  #nextTurn(): Promise<void> {
-    return this.#queue.busy ? this.#queue.idle() : oneTurn;
+    const failure = this.#phase === 'closing' ? this.#failure : undefined;
+    if (failure) {
+      this.#phase = 'rollingBack';
+      this.#error = failedBefore(failure, 'The transaction was rolled back');
+    }
+    if (this.#phase === 'closing') {
+      this.#phase = 'committing';
+      this.#send('COMMIT', (failed) => this.#settleCommit(failed));
+    } else if (!this.#isBeginSent || this.#queue.isAbandoned) {
+      // There is nothing to roll back, or ROLLBACK would only queue up behind the abandoned statement.
+      this.#settleRollback();
+    } else {
+      this.#send('ROLLBACK', (failed) => this.#settleRollback(failed));
+    }
   }
 
   /** Calls `onSettled` once: with the response of the database, or when the time limit has passed. */
@@ -584,12 +563,12 @@ export class Transaction {
   #settleCommit(failed: Failure | undefined): void {
     const cause = failed?.error;
     if (!failed) {
-      this.#phase = PHASES.committed;
+      this.#phase = 'committed';
     } else if (saysNothingStored(cause)) {
-      this.#phase = PHASES.rolledBack;
+      this.#phase = 'rolledBack';
       this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
     } else {
-      this.#phase = PHASES.unknown;
+      this.#phase = 'unknown';
       this.#error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'COMMIT was sent and got no response', { cause });
       this.#broken = this.#error;
     }
@@ -603,7 +582,7 @@ export class Transaction {
       // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
       if (meaningOf(this.#failure?.error).fault !== 'server') report(this.settings, error);
     }
-    this.#phase = PHASES.rolledBack;
+    this.#phase = 'rolledBack';
     this.#finish();
   }
 
@@ -651,7 +630,7 @@ export class Transaction {
 
   /** Why it was rolled back, as the work threw it, for callbacks and disposers; undefined where it was committed. */
   get #rollbackReason(): unknown {
-    return this.#phase === PHASES.committed ? undefined : (this.#reason ?? this.#rejection);
+    return this.#phase === 'committed' ? undefined : (this.#reason ?? this.#rejection);
   }
 
   /** The error of a `beforeCommit` callback is passed on as it is, like that of a run's work. */
@@ -661,7 +640,7 @@ export class Transaction {
 
   /** For the function that `commit()` is awaited in, whose stack the error receives where no other code gave the reason. */
   #throwUnlessCommitted(): void {
-    if (this.#phase === PHASES.committed) return;
+    if (this.#phase === 'committed') return;
     const rejection = this.#rejection;
     const isMadeHere = this.#reason === undefined || this.#error?.code === 'AMBIT_TX_TIMEOUT';
     throw isMadeHere ? withCallersStack(rejection) : rejection;
@@ -790,8 +769,8 @@ export class Transaction {
   #register(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
     checkFunction('The callback', fn, { required: true });
     if (this.nestedRuns.length > 0 && !ofWhole) refuseOutsider(this.nestedRuns, 'A callback was registered');
-    if (!this.#phase.accepts.has(kind)) throw this.#refusal();
-    const isLate = this.#phase === PHASES.committed;
+    if (!PHASES[this.#phase].accepts.has(kind)) throw this.#refusal();
+    const isLate = this.#phase === 'committed';
     const callbacks = isLate ? new Callbacks() : (this.callbacks ??= new Callbacks());
     callbacks.add(kind, fn, ofWhole);
     if (isLate) this.#call(callbacks, () => undefined);
@@ -867,16 +846,6 @@ function abortedUse(what: string, cause: unknown): TransactionError {
   return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
 }
 
-/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
-export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
-  try {
-    const result = call();
-    if (result !== undefined) Promise.resolve(result).catch(onFailure);
-  } catch (error) {
-    onFailure(error);
-  }
-}
-
 /** Something that happens once. It creates a promise only where somebody waits for it. */
 class Milestone {
   #isReached = false;
@@ -895,39 +864,4 @@ class Milestone {
     });
     return this.#promise;
   }
-}
-
-/** Notifies the work that its transaction cannot commit any more. It creates an `AbortSignal` only when somebody reads it. */
-class LostSignal {
-  #error: TransactionError | undefined = undefined;
-  #controller: AbortController | undefined = undefined;
-  #listener: ((error: TransactionError) => void) | undefined = undefined;
-
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#error) this.#controller.abort(this.#error);
-    }
-    return this.#controller.signal;
-  }
-
-  /** One listener at a time, for much less than a signal costs. */
-  listen(listener: (error: TransactionError) => void): void {
-    this.#listener = listener;
-    if (this.#error) listener(this.#error);
-  }
-
-  notify(error: TransactionError): void {
-    this.#error = error;
-    this.#controller?.abort(error);
-    this.#listener?.(error);
-  }
-}
-
-/** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */
-export function onAbort(signal: AbortSignal, listener: (error: TransactionError) => void): () => void {
-  const call = (): void => listener(aborted(signal));
-  signal.addEventListener('abort', call, { once: true });
-  if (signal.aborted) call();
-  return () => signal.removeEventListener('abort', call);
 }

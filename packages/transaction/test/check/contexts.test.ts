@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { signal } from '@ambit/test-kit';
 import { expect, it } from 'vitest';
 import { runInTransaction, type Transaction } from '../../src/index.js';
-import { runOnPool } from '../../src/extension/index.js';
-import { beginTransaction } from '../../src/host/index.js';
+import { runOnPool } from '../../src/extension.js';
+import { beginTransaction } from '../../src/host.js';
 import { connectionOf, kindsOf, useCheckedApps } from './support.js';
 
 const checkedApp = useCheckedApps();

@@ -9,7 +9,7 @@ import {
   type TransactionCheckOptions,
 } from '../../src/check/index.js';
 import type { Clock, IConnection } from '../../src/index.js';
-import { systemClock } from '../../src/extension/index.js';
+import { systemClock } from '../../src/extension.js';
 import { FakePool } from '../../src/testing/index.js';
 
 /** An application with a checked pool without a database. */

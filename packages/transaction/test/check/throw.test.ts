@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { transactionCheck, TransactionCheckError, unchecked } from '../../src/check/index.js';
-import { publishResponse } from '../../src/host/index.js';
+import { publishResponse } from '../../src/host.js';
 import { type IConnection, runInTransaction } from '../../src/index.js';
 import { FakePool } from '../../src/testing/index.js';
 import { type CheckedApp, connectionOf, useCheckedApps } from './support.js';

@@ -1,5 +1,5 @@
 import type { AcquireOptions, IDatabasePool, IPooledConnection } from '../../src/index.js';
-import { executeOn } from '../../src/extension/index.js';
+import { executeOn } from '../../src/extension.js';
 import type { FakePool } from '../../src/testing/index.js';
 
 /** The pool with another `getConnection()`, as the pools of others are made. */

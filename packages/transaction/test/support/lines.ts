@@ -3,8 +3,8 @@ import { expect } from 'vitest';
 import { AROUND_POOLS } from '@ambit/test-kit/around-pools';
 import type { AddPoolTest, RefusedCommit } from '@ambit/testing/pools';
 import { unchecked } from '../../src/check/index.js';
-import { withCallersStack } from '../../src/extension/index.js';
-import { beginTransaction } from '../../src/host/index.js';
+import { withCallersStack } from '../../src/extension.js';
+import { beginTransaction } from '../../src/host.js';
 import {
   type DatabasePool,
   type IConnection,

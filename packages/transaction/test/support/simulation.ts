@@ -7,7 +7,7 @@ import {
   TransactionError,
   transactionOf,
 } from '../../src/index.js';
-import { beginTransaction, TransactionStart } from '../../src/host/index.js';
+import { beginTransaction, TransactionStart } from '../../src/host.js';
 import { type FakeFault, FakePool, SimulatedClock } from '../../src/testing/index.js';
 import { TinyContainer } from './container.js';
 import { foreignPool } from './foreign-pool.js';

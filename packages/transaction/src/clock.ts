@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout } from 'node:timers';
-import { type Linked, LinkedList } from './queues.js';
+import { type Linked, LinkedList } from './linked-list.js';
 
 /** Time and chance, so that a test can control both. */
 export interface Clock {

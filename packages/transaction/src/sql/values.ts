@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { TransactionError } from './errors.js';
+import { TransactionError } from '../errors.js';
 
 /** Node has it from version 20 on; the types of ES2023 do not know it. */
 type Utf16 = string & { isWellFormed(): boolean };
@@ -27,6 +27,24 @@ const LAST_DATE = Date.UTC(10_000, 0) - 1;
 export function refusedValue(position: number, why: string, sqlState: string, cause?: unknown): TransactionError {
   const options = { sqlState, ...(cause === undefined ? {} : { cause }) };
   return new TransactionError('AMBIT_TX_PARAMETER', `Parameter $${position} ${why}`, options);
+}
+
+/**
+ * The values as a database takes them: the same array where none has to be changed. `convert` is not asked about text that every database
+ * keeps, which most values are.
+ */
+export function convertAll(
+  params: readonly unknown[],
+  convert: (value: unknown, position: number) => unknown,
+): readonly unknown[] {
+  let values: unknown[] | undefined;
+  for (let index = 0; index < params.length; index += 1) {
+    const value = params[index];
+    if (typeof value === 'string' && !value.includes('\0') && (value as Utf16).isWellFormed()) continue;
+    const taken = convert(value, index + 1);
+    if (taken !== value) (values ??= [...params])[index] = taken;
+  }
+  return values ?? params;
 }
 
 /** Refuses a text that no database keeps: with a NUL character, or with half of a surrogate pair, which would become U+FFFD. */

@@ -432,6 +432,16 @@ export function report({ onError = warn }: Reporter, error: TransactionError): v
   (async () => onError(error))().catch(() => warn(error));
 }
 
+/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
+export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result !== undefined) Promise.resolve(result).catch(onFailure);
+  } catch (error) {
+    onFailure(error);
+  }
+}
+
 export function warn(error: TransactionError): void {
   // Node prints the message and the detail of a warning, but not its cause, and only the cause says what went wrong.
   process.emitWarning(Object.assign(error, { detail: described(error.cause) }));

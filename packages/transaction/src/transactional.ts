@@ -1,7 +1,7 @@
 import { currentScope, type IContainer, runInScope } from '@ambit/container';
-import { readKeys } from '../core/options.js';
-import { runInTransaction, type RunOptions } from '../transaction/run-in-transaction.js';
-import { isOpen, transactionAround } from '../transaction/transaction-of.js';
+import { readKeys } from './options.js';
+import { runInTransaction, type RunOptions } from './transaction/run-in-transaction.js';
+import { isOpen, transactionAround } from './transaction/transaction-of.js';
 
 /**
  * Wraps a function so that each call runs in a transaction of `currentScope()`, as `@Transactional` does elsewhere. While it

@@ -1,22 +1,22 @@
-import type { DatabasePool, IConnection, IDatabasePool } from '../core/contract.js';
-import type { Driver } from '../pool/driver.js';
-import { type DriverPoolOptions, readDriverOptions } from '../pool/options.js';
-import { Pool } from '../pool/pool.js';
-import { withinRun } from '../transaction/savepoint.js';
-import type { Transaction } from '../transaction/transaction.js';
-import { TRANSACTION } from '../transaction/transaction-of.js';
+import type { DatabasePool, IConnection, IDatabasePool } from './contract.js';
+import type { Driver } from './pool/driver.js';
+import { type DriverPoolOptions, readDriverOptions } from './pool/options.js';
+import { Pool } from './pool/pool.js';
+import { withinRun } from './transaction/savepoint.js';
+import type { Transaction } from './transaction/transaction.js';
+import { TRANSACTION } from './transaction/transaction-of.js';
 
-export { systemClock } from '../core/clock.js';
-export { executeOn } from '../core/contract.js';
-export { unchecked } from '../core/events.js';
-export { connectionLost, refusedStatement, report, withCallersStack } from '../core/errors.js';
-export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from '../core/options.js';
-export { codeOf } from '../core/sql-state.js';
-export { refusedValue } from '../core/values.js';
-export { runOnPool, runScript } from '../databases/run-on-pool.js';
-export type { Driver, Language, Wire } from '../pool/driver.js';
-export type { DriverPoolOptions } from '../pool/options.js';
-export { mayBePrepared, POSTGRES_LANGUAGE } from '../postgres/language.js';
+export { systemClock } from './clock.js';
+export { executeOn } from './contract.js';
+export { unchecked } from './events.js';
+export { connectionLost, refusedStatement, report, withCallersStack } from './errors.js';
+export { checkClock, checkCount, checkFunction, checkTime, given, wantsArrays } from './options.js';
+export { codeOf } from './sql-state.js';
+export { refusedValue } from './sql/values.js';
+export { runOnPool, runScript } from './databases/run-on-pool.js';
+export type { Driver, Language, Wire } from './pool/driver.js';
+export type { DriverPoolOptions } from './pool/options.js';
+export { mayBePrepared, POSTGRES_LANGUAGE } from './postgres/language.js';
 export {
   type PgResult,
   type PostgresBackend,
@@ -24,18 +24,18 @@ export {
   resultOfPg,
   safeTypes,
   transactionStatusOf,
-} from '../postgres/protocol.js';
-export { dateText, type PostgresValue } from '../postgres/values.js';
-export { commandOf } from '../sql/command.js';
-export { firstWords, isTransactionControl } from '../sql/control-statements.js';
-export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from '../sql/lexer.js';
-export { PositionalTexts } from '../sql/positional.js';
-export type { SqliteEngine, SqliteEngineStatement } from '../sqlite/engine.js';
-export { type NodeSqlite, nodeSqliteEngine } from '../sqlite/node-sqlite.js';
-export { sqlitePoolOver } from '../sqlite/pool-over.js';
-export { deferOn } from '../transaction/scope-disposal.js';
-export type { CallbackKind } from '../transaction/callbacks.js';
-export type { Savepoint } from '../transaction/savepoint.js';
+} from './postgres/protocol.js';
+export { dateText, type PostgresValue } from './postgres/values.js';
+export { commandOf } from './sql/command.js';
+export { firstWords, isTransactionControl } from './sql/control-statements.js';
+export { type Dialect, MYSQL, POSTGRES, type Token, type TokenKind, tokensOf } from './sql/lexer.js';
+export { PositionalTexts } from './sql/positional.js';
+export type { SqliteEngine, SqliteEngineStatement } from './sqlite/engine.js';
+export { type NodeSqlite, nodeSqliteEngine } from './sqlite/node-sqlite.js';
+export { sqlitePoolOver } from './sqlite/pool-over.js';
+export { deferOn } from './transaction/scope-disposal.js';
+export type { CallbackKind } from './transaction/callbacks.js';
+export type { Savepoint } from './transaction/savepoint.js';
 
 /**
  * The pool over a driver: it decides who waits, for how long and in which order, refuses what must not be sent, and closes.
