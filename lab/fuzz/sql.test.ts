@@ -365,8 +365,7 @@ function compareParameters(sql: string, scanned: readonly ScanToken[]): void {
   if (count > MOST_PARAMETERS || numbers.includes(0)) return;
   const { text, values } = new PositionalTexts(POSTGRES).translate(
     sql,
-    Array<number>(count).fill(0),
-    (_value, number) => number,
+    Array.from({ length: count }, (_, index) => index + 1),
   );
   mustHold(String(values) === String(numbers), 'parameters in another order', () => ({ numbers, values }));
   const length = sql.length - numbers.reduce((sum, number) => sum + String(number).length, 0);

@@ -332,13 +332,13 @@ export function alreadyOpen(): TransactionError {
 }
 
 /** Where the database rolled back because of a statement that failed, the SQLSTATE says that nothing was stored. */
-export function nothingToCommit(undoneBy: TransactionError | undefined): TransactionError {
+export function nothingToCommit(undoneBy?: TransactionError): TransactionError {
   const what = 'COMMIT found no open transaction: a statement has already committed it or rolled it back';
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '40000'));
 }
 
 /** A statement in a transaction that the database has completed by itself. */
-export function notInTransaction(undoneBy: TransactionError | undefined): TransactionError {
+export function notInTransaction(undoneBy?: TransactionError): TransactionError {
   const what =
     'The statement was not sent, because an earlier one has already committed or rolled back the transaction';
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what, undoneOptions(undoneBy, '25P01'));
@@ -430,16 +430,6 @@ interface Reporter {
 export function report({ onError = warn }: Reporter, error: TransactionError): void {
   // The call is made at once; an async function turns a throw into a rejection.
   (async () => onError(error))().catch(() => warn(error));
-}
-
-/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
-export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
-  try {
-    const result = call();
-    if (result !== undefined) Promise.resolve(result).catch(onFailure);
-  } catch (error) {
-    onFailure(error);
-  }
 }
 
 export function warn(error: TransactionError): void {

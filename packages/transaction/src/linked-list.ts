@@ -10,35 +10,28 @@ export interface Linked<T> {
  * old table keeps its entries and the new table from being collected while they are young.
  */
 export class LinkedList<T extends Linked<T>> {
-  #first: T | undefined = undefined;
+  /** Only the list itself sets these two. */
+  first: T | undefined = undefined;
+  size = 0;
   #last: T | undefined = undefined;
-  #size = 0;
-
-  get first(): T | undefined {
-    return this.#first;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
 
   add(item: T): void {
     item.earlier = this.#last;
     if (this.#last) this.#last.later = item;
-    else this.#first = item;
+    else this.first = item;
     this.#last = item;
-    this.#size += 1;
+    this.size += 1;
   }
 
   /** Does nothing with an item that was removed already. */
   remove(item: T): void {
     const { earlier, later } = item;
-    if (!earlier && this.#first !== item) return;
+    if (!earlier && this.first !== item) return;
     if (earlier) earlier.later = later;
-    else this.#first = later;
+    else this.first = later;
     if (later) later.earlier = earlier;
     else this.#last = earlier;
     item.earlier = item.later = undefined;
-    this.#size -= 1;
+    this.size -= 1;
   }
 }

@@ -209,8 +209,8 @@ export class Pool implements DatabasePool {
     }
     if (wire.synchronous && this.#turn.isLong) await new Promise(setImmediate);
     const onRelease = (possiblyBroken: boolean): void => {
-      this.#inUse.remove(connection);
       returnToDriver(wire, possiblyBroken, leave);
+      this.#inUse.remove(connection);
     };
     const session = new PoolSession(wire, this.#texts, readOnly, onRelease);
     const connection = new PooledConnection(session);

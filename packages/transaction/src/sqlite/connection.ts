@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { ExecuteOptions, ExecuteResult } from '../contract.js';
-import { TransactionError, warnOfLeftOpen } from '../errors.js';
+import { nothingToCommit, notInTransaction, TransactionError, warnOfLeftOpen } from '../errors.js';
 import { wantsArrays } from '../options.js';
 import type { Wire } from '../pool/driver.js';
 import { commandOf, countsRows } from '../sql/command.js';
@@ -32,13 +32,13 @@ interface SqliteConnectionOptions {
 export class SqliteConnection implements Wire {
   readonly synchronous = true;
   isLost = false;
+  /** As of the last statement: SQLite rolls the whole transaction back after some errors. */
+  outsideTransaction = true;
   readonly #options: SqliteConnectionOptions;
   /** In the order in which they were prepared, so the first is the one to forget. */
   readonly #statements = new Map<string, Statement>();
   #engine: SqliteEngine;
   #reopen: (() => SqliteEngine) | undefined;
-  /** BEGIN was sent, and neither COMMIT nor ROLLBACK since. */
-  #hasBegun = false;
   /** A statement has left something that must not reach the next user of the connection. */
   #changed = false;
   #readOnly = false;
@@ -60,24 +60,22 @@ export class SqliteConnection implements Wire {
     return this;
   }
 
-  /** SQLite rolls the whole transaction back after some errors. */
-  get outsideTransaction(): boolean {
-    return this.#engine.isOpen && !this.#engine.inTransaction;
-  }
-
   send(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Result | Promise<Result> {
+    const mayWait = this.outsideTransaction;
     try {
       return this.#attempt(sql, params, options);
     } catch (error) {
       this.isLost = this.#isClosed;
-      if (this.#hasBegun || !isBusy(error)) throw error;
+      this.outsideTransaction ||= this.#isOver;
+      if (!mayWait || !isBusy(error)) throw error;
       return this.#sendLater(() => this.#attempt(sql, params, options), error);
     }
   }
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
   run(sql: string, params: readonly unknown[] = [], options?: ExecuteOptions): Result {
-    if (!this.#hasBegun) this.#getReady();
+    if (this.outsideTransaction) this.#getReady();
+    else if (this.#isOver) throw notInTransaction();
     const statement = this.#statements.get(sql) ?? this.#prepare(sql);
     return statement.run(params, options);
   }
@@ -90,14 +88,14 @@ export class SqliteConnection implements Wire {
   release(): void {
     this.#waits += 1;
     try {
-      if (this.#hasBegun) this.rollbackIfOpen();
-      this.#setReadOnly(false);
+      if (!this.outsideTransaction) this.rollbackIfOpen();
+      if (this.#readOnly) this.#setReadOnly(false);
       this.cleanUp();
     } catch {
       // It cannot even roll back; the next user opens another.
       this.#discard();
     }
-    this.#hasBegun = false;
+    this.outsideTransaction = true;
     this.#options.onRelease?.(this);
   }
 
@@ -144,6 +142,11 @@ export class SqliteConnection implements Wire {
     return !this.#reopen && !this.#engine.isOpen;
   }
 
+  /** SQLite, or another user of the driver, has completed the transaction. */
+  get #isOver(): boolean {
+    return this.#engine.isOpen && !this.#engine.inTransaction;
+  }
+
   /** Of what begins outside of a transaction. */
   #getReady(): void {
     this.#options.file?.check();
@@ -158,7 +161,7 @@ export class SqliteConnection implements Wire {
     if (sql.startsWith('BEGIN')) this.#begin(sql);
     else if (sql === 'ROLLBACK') this.rollbackIfOpen();
     else this.#commit(sql);
-    this.#hasBegun = sql.startsWith('BEGIN');
+    this.outsideTransaction = !sql.startsWith('BEGIN');
     return { rows: [], rowCount: null, command: sql, fields: [] };
   }
 
@@ -169,18 +172,18 @@ export class SqliteConnection implements Wire {
       throw new TransactionError('AMBIT_OPTION', what);
     }
     this.#getReady();
-    this.#setReadOnly(readOnly);
+    // SQLite then prepares every statement again, which costs more than most transactions.
+    if (readOnly !== this.#readOnly && !this.#options.isReader) this.#setReadOnly(readOnly);
     this.#engine.exec(sql);
   }
 
   #commit(sql: string): void {
     this.#options.file?.check();
+    if (this.#isOver) throw nothingToCommit();
     this.#engine.exec(sql);
   }
 
-  /** SQLite then prepares every statement again, which costs more than most transactions, so only where it changes. */
   #setReadOnly(on: boolean): void {
-    if (on === this.#readOnly || this.#options.isReader) return;
     this.#engine.exec(`PRAGMA query_only = ${on ? 'ON' : 'OFF'}`);
     this.#readOnly = on;
   }
@@ -235,22 +238,21 @@ class Statement {
   run(params: readonly unknown[], options: ExecuteOptions | undefined): Result {
     const asArrays = options !== undefined && wantsArrays(options);
     const values = this.#positional.inOrder(params);
-    if (!this.#prepared.isReader) return this.#resultOf(this.#prepared.run(values));
+    const command = this.#command;
+    if (!this.#prepared.isReader) {
+      const { changes, lastInsertRowid } = this.#prepared.run(values);
+      const result = { rows: [], rowCount: this.#countsRows ? Number(changes) : null, command, fields: [] };
+      // Without an INSERT it is that of an earlier one.
+      return command === 'INSERT' && Number(changes) > 0 ? { ...result, insertId: Number(lastInsertRowid) } : result;
+    }
     const rows = this.#prepared.all(values);
     const names = this.#names ?? this.#prepared.columns();
     return {
       rows: rowsOf(rows, asArrays ? undefined : names) as never[],
       rowCount: this.#countsRows ? rows.length : null,
-      command: this.#command,
+      command,
       fields: options ? names.map((name) => ({ name })) : [],
     };
-  }
-
-  #resultOf({ changes, lastInsertRowid }: ReturnType<SqliteEngineStatement['run']>): Result {
-    const command = this.#command;
-    const result = { rows: [], rowCount: this.#countsRows ? Number(changes) : null, command, fields: [] };
-    // Without an INSERT it is that of an earlier one.
-    return command === 'INSERT' && Number(changes) > 0 ? { ...result, insertId: Number(lastInsertRowid) } : result;
   }
 }
 

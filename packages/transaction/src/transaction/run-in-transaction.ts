@@ -3,11 +3,10 @@ import { type Clock, startTimer } from '../clock.js';
 import { meaningOf, TransactionError, type TransactionErrorCode, withCallersStack } from '../errors.js';
 import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../options.js';
 import { codeOf, isRetryable } from '../sql-state.js';
-import { onAbort } from './abort.js';
 import { TransactionSettings } from './settings.js';
 import { inOwnContext, TransactionStart } from './start.js';
 import { isOpen, refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
-import type { Transaction } from './transaction.js';
+import { onAbort, type Transaction } from './transaction.js';
 
 /**
  * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join

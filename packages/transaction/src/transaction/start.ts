@@ -2,12 +2,15 @@ import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
 import { startTimer } from '../clock.js';
 import type { AfterBegin, IDatabasePool, IPooledConnection } from '../contract.js';
-import { aborted, asCoded, callSafely, report, TransactionError, withCallersStack } from '../errors.js';
+import { aborted, asCoded, report, TransactionError, withCallersStack } from '../errors.js';
 import { since, transactionAcquired, transactionRefused } from '../events.js';
 import type { TransactionOptions } from '../options.js';
+import { ForeignSession } from '../pool/foreign-session.js';
+import { PooledConnection } from '../pool/pool.js';
+import type { Session } from '../pool/session.js';
 import { AcquireRequest } from '../pool/waiting.js';
 import { TransactionSettings } from './settings.js';
-import { Transaction } from './transaction.js';
+import { callSafely, Transaction } from './transaction.js';
 import { isOpen, transactionAround } from './transaction-of.js';
 
 const oneTurn = Promise.resolve();
@@ -162,7 +165,8 @@ export class TransactionStart {
   }
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    if (this.#isSettled) return this.#release(connection);
+    const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
+    if (this.#isSettled) return this.#release(session);
     const cancelled = this.#stopWaiting();
     let scope: IContainer;
     try {
@@ -172,10 +176,10 @@ export class TransactionStart {
       }
     } catch (error) {
       // The parent was disposed while we waited for the connection, which nobody has used.
-      this.#release(connection);
+      this.#release(session);
       return this.#reject(error);
     }
-    const transaction = new Transaction(this.#parent, scope, connection, this.#settings, this.#guardsParent);
+    const transaction = new Transaction(this.#parent, scope, session, this.#settings, this.#guardsParent);
     if (cancelled) void transaction.rollback(aborted(cancelled));
     this.#acquired = transaction;
     const onBegun = (): void => {
@@ -185,12 +189,12 @@ export class TransactionStart {
     transaction.begin(afterBegin).then(onBegun, this.#reject);
   }
 
-  #release(connection: IPooledConnection): void {
+  #release(session: Session): void {
     const fail = (cause: unknown): void => {
       const what = 'release() of the connection failed';
       report(this.#settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', what, { cause }));
     };
-    callSafely(() => connection.release(), fail);
+    callSafely(() => session.release(), fail);
   }
 }
 

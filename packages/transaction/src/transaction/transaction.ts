@@ -1,10 +1,10 @@
 import type { IContainer } from '@ambit/container';
 import { type Failure, settleWithin, startTimer } from '../clock.js';
-import type { AfterBegin, ExecuteOptions, ExecuteResult, IConnection, IPooledConnection, Row } from '../contract.js';
+import type { AfterBegin, ExecuteOptions, ExecuteResult, IConnection, Row } from '../contract.js';
 import {
+  aborted,
   asCoded,
   because,
-  callSafely,
   isTransactionError,
   meaningOf,
   report,
@@ -23,13 +23,10 @@ import {
 } from '../events.js';
 import { checkFunction, checkOneOf, type TransactionOptions } from '../options.js';
 import { saysNothingStored } from '../sql-state.js';
-import { PooledConnection } from '../pool/pool.js';
-import { ForeignSession } from '../pool/foreign-session.js';
 import type { Session, StatementQueue } from '../pool/session.js';
 import { isRollbackTo } from '../sql/control-statements.js';
 import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbacks.js';
 import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
-import { LostSignal, onAbort } from './abort.js';
 import { beforeDispose, disposeAfter } from './scope-disposal.js';
 import type { TransactionSettings } from './settings.js';
 import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
@@ -153,7 +150,9 @@ export class Transaction {
   #error: TransactionError | undefined = undefined;
   /** Why the connection may be broken and must not be used again. */
   #broken: Error | undefined = undefined;
-  readonly #lost = new LostSignal();
+  /** Made where somebody reads `signal`: on Node 20 it costs more than the rest of a transaction. */
+  #controller: AbortController | undefined = undefined;
+  #onLost: ((error: TransactionError) => void) | undefined = undefined;
   readonly #outcomeKnown = new Milestone();
   readonly #completed = new Milestone();
   /** When COMMIT or ROLLBACK was sent, if anybody listens. */
@@ -166,11 +165,11 @@ export class Transaction {
   /** The callbacks that are being called. */
   #calling: Promise<void> | undefined = undefined;
 
-  /** @internal Takes over an acquired connection; call `beginTransaction()` instead. */
+  /** @internal Takes over the session of an acquired connection; call `beginTransaction()` instead. */
   constructor(
     parent: IContainer,
     scope: IContainer,
-    connection: IPooledConnection,
+    session: Session,
     settings: TransactionSettings,
     guardsParent: boolean,
   ) {
@@ -178,8 +177,8 @@ export class Transaction {
     this.parent = parent;
     this.settings = settings;
     this.guardsParent = guardsParent;
-    this.#session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
-    this.#queue = this.#session.queue;
+    this.#session = session;
+    this.#queue = session.queue;
     this.connection = new ScopedConnection(this);
   }
 
@@ -198,7 +197,11 @@ export class Transaction {
    * alone does not abort it: a nested run or a `ROLLBACK TO` may undo that failure.
    */
   get signal(): AbortSignal {
-    return this.#lost.signal;
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#error) this.#controller.abort(this.#error);
+    }
+    return this.#controller.signal;
   }
 
   /**
@@ -208,7 +211,15 @@ export class Transaction {
    * @param listener - receives why the transaction cannot commit any more
    */
   onLost(listener: (error: TransactionError) => void): void {
-    this.#lost.listen(listener);
+    this.#onLost = listener;
+    if (this.#error) listener(this.#error);
+  }
+
+  /** Notifies the work that its transaction cannot commit any more. */
+  #notifyLost(): void {
+    if (!this.#error) return;
+    this.#controller?.abort(this.#error);
+    this.#onLost?.(this.#error);
   }
 
   /** @internal Gives the level that the database has chosen, where the pool can say it. */
@@ -249,11 +260,11 @@ export class Transaction {
     const { scope, settings } = this;
     const { signal, clock, timeoutMs } = settings;
     (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
-    addBegun(this);
     this.#watchScope();
     scope.register<string>(settings.database.connection, () => this.connection);
     this.#stopTimer = startTimer(clock, () => this.#timeOut(), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
+    addBegun(this);
   }
 
   /** Rolls back when somebody else disposes the scope, who then waits for that. */
@@ -481,7 +492,7 @@ export class Transaction {
 
   #startRollback(reason: unknown): void {
     this.#decideRollback(reason);
-    if (this.#error) this.#lost.notify(this.#error);
+    this.#notifyLost();
   }
 
   /** Before COMMIT is sent the outcome is then a rollback; after that only the response to COMMIT counts. */
@@ -553,7 +564,11 @@ export class Transaction {
     };
     try {
       const response = what === 'COMMIT' ? session.commit() : session.rollback();
-      settleWithin(clock, session.synchronous ? Infinity : endTimeoutMs, response, late, onSettled);
+      if (!session.synchronous) return settleWithin(clock, endTimeoutMs, response, late, onSettled);
+      response.then(
+        () => onSettled(),
+        (error: unknown) => onSettled({ error }),
+      );
     } catch (error) {
       onSettled({ error });
     }
@@ -592,7 +607,7 @@ export class Transaction {
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#outcomeKnown.reach();
-    if (this.#error) this.#lost.notify(this.#error);
+    this.#notifyLost();
     if (this.#isScopeDisposed) this.#returnConnection();
     else this.#disposeScope();
   }
@@ -844,6 +859,24 @@ function isAborted(error: TransactionError | undefined): error is TransactionErr
 
 function abortedUse(what: string, cause: unknown): TransactionError {
   return new TransactionError('AMBIT_TX_ABORTED', what, { cause });
+}
+
+/** Calls a function of a foreign pool, which may throw, or return a promise that rejects: neither may crash the process. */
+export function callSafely(call: () => unknown, onFailure: (error: unknown) => void): void {
+  try {
+    const result = call();
+    if (result !== undefined) Promise.resolve(result).catch(onFailure);
+  } catch (error) {
+    onFailure(error);
+  }
+}
+
+/** Calls `listener` once when the signal aborts, or at once if it has. The function returned stops listening. */
+export function onAbort(signal: AbortSignal, listener: (error: TransactionError) => void): () => void {
+  const call = (): void => listener(aborted(signal));
+  signal.addEventListener('abort', call, { once: true });
+  if (signal.aborted) call();
+  return () => signal.removeEventListener('abort', call);
 }
 
 /** Something that happens once. It creates a promise only where somebody waits for it. */
