@@ -117,7 +117,7 @@ export default {
     refuse(['service/**'], [LEAVES, undeclared('service')]),
     refuse(['service/*', 'service/{test,chaos,failover}/**'], [LEAVES, undeclared('service', { inTests: true })]),
     refuse(['test/kit/src/**'], [undeclared('test')]),
-    refuse(['test/{hosts,simulation,kit/test}/**'], [undeclared('test', { inTests: true })]),
+    refuse(['test/{hosts,simulation}/**'], [undeclared('test', { inTests: true })]),
     ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),
     refuse(['examples/recipes/**'], [undeclared('examples/recipes', { inTests: true, within: 'examples' })]),
   ],

@@ -52,8 +52,7 @@ class ContractsFirst extends BaseSequencer {
   }
 }
 
-const TESTS =
-  '{{packages/*,service,examples,examples/{conduit,nest,tenants},tools}/test,test/{hosts,simulation,kit/test}}/**/*';
+const TESTS = '{{packages/*,service,examples,examples/{conduit,nest,tenants},tools}/test,test/{hosts,simulation}}/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.

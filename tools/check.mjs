@@ -81,7 +81,7 @@ const STEPS = {
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
   'nest-versions':
     'npm ci --prefix test/versions/nest-10 --ignore-scripts && npm ci --prefix test/versions/nest-11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
-  integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test/libraries && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
+  integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
     'tools/ensure.sh chromium && npm ci --prefix test/sandboxes --ignore-scripts --no-audit --no-fund && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
@@ -90,10 +90,10 @@ const STEPS = {
   runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts test/kit ${WRITTEN}`,
+  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN}`,
   'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS}`,
   'node-26': `node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
-  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages test/hosts test/kit ${WRITTEN}`,
+  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages test/hosts ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */

@@ -34,7 +34,7 @@ describe.each(examples)('$page, line $line', ({ line, code, prints }) => {
       sourceMap: false,
       inlineSources: false,
     };
-    const options = { extends: '../../tsconfig.json', compilerOptions, include: [`line-${line}.ts`] };
+    const options = { extends: '../../../tsconfig.json', compilerOptions, include: [`line-${line}.ts`] };
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(options));
     const tsc = join(libraries, '../../node_modules/typescript/bin/tsc');
     compilerOutput = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' }).stdout;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { anomaliesOf, type AnomalyName, FORBIDDEN, type Operation, type RecordedTransaction } from '../src/index.js';
+import { anomaliesOf, type AnomalyName, FORBIDDEN, type Operation, type RecordedTransaction } from '@ambit/test-kit';
 
 /**
  * A history as the literature writes it, one transaction a line: `T1: r(x, []) a(x, 1) sub(a(y, 2)) undone(a(y, 3))`. `i(x, 1)` is a
