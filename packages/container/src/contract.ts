@@ -94,6 +94,8 @@ export const runInScope = <T>(scope: IContainer, work: () => T): T => current.ru
  * ```
  */
 export function currentScope(): IContainer;
+// Without `strictNullChecks` an undefined argument would make the result `any`.
+export function currentScope(otherwise: undefined): IContainer | undefined;
 export function currentScope<T>(otherwise: T): IContainer | T;
 export function currentScope<T>(...otherwise: T[]): IContainer | T {
   const scope = current.getStore();

@@ -37,6 +37,8 @@ export interface ErrorHandlers {
   readonly timeOut?: (error: TransactionError) => void;
   /** Whether the host would have been notified of a failure of what responds now. Default: it would */
   readonly wouldSeeFailure?: () => boolean;
+  /** Whether all handlers have finished, so that only an error handler can respond. Default: one may still be running */
+  readonly isHandlerDone?: () => boolean;
   /** Whether a handler that goes on with this has failed. Default: it has */
   readonly isError?: (given: unknown) => boolean;
   /** The response may leave. */
@@ -74,8 +76,8 @@ export class HeldResponse {
   readonly #handlers: ErrorHandlers;
   readonly #active: ActiveRequest | undefined;
   readonly #gate: ResponseGate;
-  /** Why it is rolled back, whatever the response says. */
-  #failure: { readonly error: unknown; readonly isOfHandler: boolean } | undefined = undefined;
+  /** Why it is rolled back, whatever the response says; and whether a handler may go on, and respond as if nothing had failed. */
+  #failure: { readonly error: unknown; readonly mayGoOn: boolean } | undefined = undefined;
   /** The response comes from where a failure would not have been seen. */
   #isUnseen = false;
   /** COMMIT is in progress. */
@@ -117,7 +119,7 @@ export class HeldResponse {
   /** The error handlers were called in place of the response of handlers that may go on. */
   get isReplaced(): boolean {
     if (this.isTooLate) return true;
-    return this.#failure?.isOfHandler === false && !this.isOfDisconnect(this.#failure.error);
+    return this.#failure?.mayGoOn === true && !this.isOfDisconnect(this.#failure.error);
   }
 
   /**
@@ -164,7 +166,7 @@ export class HeldResponse {
   fail(error: unknown): void {
     // A handler that goes on too late must still be refused its success; after the first response, a failure changes nothing.
     if (this.isTooLate || !this.#gate.forget() || this.#failure) return;
-    this.#failure = { error, isOfHandler: true };
+    this.#failure = { error, mayGoOn: false };
     this.#leaveScope();
     void this.#transaction.rollback(error);
   }
@@ -193,15 +195,15 @@ export class HeldResponse {
   }
 
   /**
-   * Whether a response of this status may go out: what is rolled back is not reported as a success. Only what a handler's own failure
-   * means is for the error handlers to say, and only of what responds while one is being called is it certain that it is the error handler.
+   * Whether a response of this status may go out: what is rolled back is not reported as a success, unless by an error handler. Only of what
+   * responds while one is being called, and while no handler may go on, is it certain that it is the error handler.
    *
    * @param status - the status of the response
    * @returns false if the response must be discarded
    */
   admits(status: number): boolean {
     if (status >= 400) return true;
-    return !this.#transaction.timeout && (!this.#failure || (this.#failure.isOfHandler && this.isHandlingError));
+    return !this.#transaction.timeout && (!this.#failure || (!this.#failure.mayGoOn && this.isHandlingError));
   }
 
   /**
@@ -264,7 +266,7 @@ export class HeldResponse {
   onRefused(error: unknown): void {
     // Its error handlers were called already.
     if (this.#transaction.timeout) return this.#respond();
-    this.#failure ??= { error, isOfHandler: false };
+    this.#failure ??= { error, mayGoOn: this.#handlers.isHandlerDone?.() !== true };
     const held = this.#held.splice(0);
     // Nobody waits for a response, but what else the handler failed with is for its error handlers.
     if (held[0] && this.isOfDisconnect(error)) return held[0].next(held[0].error);

@@ -20,8 +20,9 @@ import {
 import { ApplicationConfig, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { ErrorFilter } from './error-filter.js';
 import { replyingInTransactions } from './held-route.js';
+import { methodInScope, SCOPE_SETTINGS, type ScopeSettings } from './in-scope.js';
 import { standIns } from './inject-scoped.js';
-import { methodNames, observeReplies } from './nest-internals.js';
+import { methodNames, observeReplies, provideToLaterModules } from './nest-internals.js';
 import { ScopeInterceptor } from './scope-interceptor.js';
 import { connectionOf } from './transactional.js';
 
@@ -76,6 +77,8 @@ export class AmbitModule {
   readonly #adapterHost: HttpAdapterHost;
   readonly #modules: ModulesContainer;
   readonly #host: RequestHost;
+  /** @internal For `@InScope()`. */
+  readonly scopeSettings: ScopeSettings;
   #isAttached = false;
 
   /** @internal */
@@ -95,6 +98,10 @@ export class AmbitModule {
     checkFunctions(options, 'onDisposeError', 'onSecondResponse');
     if (config.getGlobalInterceptors().some((other) => other instanceof ScopeInterceptor))
       throw invalidOption('AmbitModule.forRoot() is imported twice: import it in the root module only');
+    if ((container as { disposed?: boolean }).disposed)
+      throw invalidOption(
+        'the container of AmbitModule.forRoot() is disposed: app.close() of another application in this process has done that. Make one for each application: AmbitModule.forRootAsync({ useFactory: () => ({ container: createContainer() }) })',
+      );
     this.#options = { ...options, tags };
     this.#container = container;
     this.#adapterHost = adapterHost;
@@ -102,11 +109,13 @@ export class AmbitModule {
     const scopes = { ...options, onDisposeError, current: true };
     this.#host = RequestHost.over<IncomingMessage>(container, scopes, 'AmbitModule.forRoot()');
     // Before those of other modules and of the application: interceptors are called in this order, and filters are looked for in the reverse.
-    config.addGlobalInterceptor(new ScopeInterceptor({ container, tags, onDisposeError, onSecondResponse }));
+    this.scopeSettings = { container, tags, onDisposeError };
+    config.addGlobalInterceptor(new ScopeInterceptor({ ...this.scopeSettings, onSecondResponse }));
     config.addGlobalFilter(new ErrorFilter(() => adapterHost.httpAdapter));
     this.#attach();
     // In a test the adapter comes later; Nest 10 does not say when.
     adapterHost.init$?.subscribe(() => this.#attach());
+    provideToLaterModules(modules, AmbitModule, standIns);
   }
 
   /**
@@ -208,6 +217,11 @@ function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []):
     inject: [OPTIONS],
     useFactory: ({ container: given }: AmbitModuleOptions) => given,
   };
+  const scopeSettings: Provider = {
+    provide: SCOPE_SETTINGS,
+    inject: [AmbitModule],
+    useFactory: (module: AmbitModule) => module.scopeSettings,
+  };
   const module: DynamicModule & { id: string } = {
     // Nest 10 takes two modules that look the same for one, and would ignore the options of the second.
     id: randomUUID(),
@@ -215,10 +229,14 @@ function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []):
     imports,
     // Nest asks when the application is made: by then the classes of all modules have named their keys.
     get providers() {
-      return [options, container, ...standIns()];
+      return [options, container, scopeSettings, ...standIns()];
     },
     get exports() {
-      return [APPLICATION_CONTAINER, ...standIns().map((provider) => (provider as { provide: symbol }).provide)];
+      return [
+        APPLICATION_CONTAINER,
+        SCOPE_SETTINGS,
+        ...standIns().map((provider) => (provider as { provide: symbol }).provide),
+      ];
     },
   };
   return module;
@@ -228,5 +246,8 @@ function moduleWith(options: Provider, imports: ModuleMetadata['imports'] = []):
 function connectionsOf(metatype: unknown): string[] {
   const { name, prototype } = Object(metatype) as { name: string; prototype?: Record<string, object> | null };
   if (typeof metatype !== 'function' || !prototype) return [];
-  return methodNames(prototype).flatMap((method) => connectionOf(prototype[method] as object, name) ?? []);
+  return methodNames(prototype).flatMap((method) => {
+    const decorated = prototype[method] as object;
+    return connectionOf(methodInScope(decorated) ?? decorated, name) ?? [];
+  });
 }

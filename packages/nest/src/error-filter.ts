@@ -13,7 +13,7 @@ class AmbitError {
 
 /**
  * Responds to errors of ours where no filter of the application does, with the body of an `HttpException`, and with `Retry-After` where a
- * retry may succeed. Unlike those of others, their messages say nothing of the database's.
+ * retry may succeed. The client learns no more than the code of what only the developers can change: messages name keys and methods.
  */
 export class ErrorFilter implements ExceptionFilter<Error> {
   readonly #logger = new Logger('ExceptionsHandler');
@@ -25,7 +25,7 @@ export class ErrorFilter implements ExceptionFilter<Error> {
 
   catch(error: Error, host: ArgumentsHost): unknown {
     const { status, retryAfter, isExpected } = responseTo(error);
-    const { message } = error;
+    const message = isExpected ? error.message : `Internal server error [${(error as { code?: string }).code}]`;
     if (!isExpected) this.#logger.error(error);
     const adapter = this.#adapter();
     if (host.getType() !== 'http' || !adapter) return throwError(() => ({ status: 'error', message }));

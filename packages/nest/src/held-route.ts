@@ -12,6 +12,7 @@ import {
 import { beginTransaction, HeldResponse, RequestHost } from '@ambit/http/node';
 import type { ScopedRequest } from '@ambit/http';
 import { StreamableFile } from '@nestjs/common';
+import { HandlerCall } from './handler-call.js';
 import { type Replying } from './nest-internals.js';
 
 const ROUTE = Symbol('ambit.route');
@@ -36,7 +37,7 @@ export class HeldRoute {
     return (response as { [ROUTE]?: HeldRoute })[ROUTE];
   }
 
-  readonly scope: IContainer;
+  readonly #call: HandlerCall;
   readonly #platform: Platform;
   readonly #held: HeldResponse;
   readonly #released: Promise<void>;
@@ -45,31 +46,37 @@ export class HeldRoute {
   #reject: ((error: unknown) => void) | undefined = undefined;
   /** The handler has returned, and what the router sends is its result. */
   #isReplying = false;
+  /** The body of the response is a stream, which goes on when the response is refused. */
+  #isStreaming = false;
   /** What was given to the exception filters of the application. */
   #passedOn: unknown = undefined;
 
-  private constructor(platform: Platform, transaction: Awaited<ReturnType<typeof beginTransaction>>) {
+  private constructor(handler: object, platform: Platform, transaction: Awaited<ReturnType<typeof beginTransaction>>) {
     const { request, response } = platform;
     this.#platform = platform;
-    this.scope = transaction.scope;
+    this.#call = new HandlerCall(handler, {
+      scope: transaction.scope,
+      onFailed: (error) => this.#failHandler(error),
+    });
     this.#released = new Promise((resolve) => (this.#release = resolve));
     this.#held = new HeldResponse(request, response, transaction, {
       handle: (error) => this.#replace(error),
       report: (error) => report(platform.onSecondResponse, error, request),
+      isHandlerDone: () => !this.#call.isRunning && !this.#isStreaming,
       onReleased: () => this.#release(),
     });
     (response as { [ROUTE]?: HeldRoute })[ROUTE] = this;
   }
 
-  /** Begins the transaction. */
-  static async begin(platform: Platform, prepared: PreparedTransactionOptions): Promise<HeldRoute> {
+  /** Begins the transaction of a decorated handler. */
+  static async begin(handler: object, platform: Platform, prepared: PreparedTransactionOptions): Promise<HeldRoute> {
     const { request, response } = platform;
     const { container } = request as Partial<ScopedRequest>;
-    if (!container) throw new HttpError('AMBIT_NO_SCOPE', '@Transactional() needs AmbitModule.forRoot()');
+    if (!container) throw new HttpError('AMBIT_NO_SCOPE', '@Transactional()');
     const transaction = await beginTransaction(request, response, container, prepared, host);
     request.transactionScope = transaction.scope;
     if (platform.reply) followTrailers(platform.reply);
-    return new HeldRoute(platform, transaction);
+    return new HeldRoute(handler, platform, transaction);
   }
 
   /** Runs interceptors, pipes and the handler. A handler that has responded by itself is awaited until its response may leave. */
@@ -81,11 +88,12 @@ export class HeldRoute {
         if (held.hasResponse) await this.#released;
         if (this.#reject !== reject) return;
         this.#reject = undefined;
-        this.#isReplying = true;
+        // In place of a handler that has failed, the result is sent as that of an exception filter is.
+        this.#isReplying = !this.#call.failure;
         resolve(result);
       };
       const fail = (error: unknown): void => this.#fail(error, reject);
-      held.run(work).then(succeed, fail);
+      held.run(() => this.#call.through(work)).then(succeed, fail);
     });
   }
 
@@ -94,6 +102,7 @@ export class HeldRoute {
     if (!this.#isReplying) return send();
     this.#isReplying = false;
     const stream = body instanceof StreamableFile ? body.getStream() : undefined;
+    this.#isStreaming = stream !== undefined;
     // Nest responds to it with 400.
     stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
@@ -125,6 +134,14 @@ export class HeldRoute {
     if (held.hold(respond, error)) return;
     held.fail(error);
     this.#respond(error, respond);
+  }
+
+  /** Rolls back. The interceptors may still respond, as exception filters may. */
+  #failHandler(error: unknown): void {
+    const held = this.#held;
+    if (held.hasResponse || held.isReplaced || held.isOfDisconnect(error)) return;
+    held.fail(error);
+    held.isHandlingError = true;
   }
 
   /** The response must not leave: the exception filters respond in its place. */

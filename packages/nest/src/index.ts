@@ -5,5 +5,6 @@ export {
   type AmbitModuleAsyncOptions,
   type AmbitModuleOptions,
 } from './ambit-module.js';
+export { InScope } from './in-scope.js';
 export { InjectScoped, scopedProvider } from './inject-scoped.js';
 export { Transactional, type TransactionalOptions } from './transactional.js';

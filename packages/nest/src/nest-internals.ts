@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { HttpServer } from '@nestjs/common';
+import type { HttpServer, Provider } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
 
 /*
  * The parts of Nest 10.4, 11.2 and 12.5 beside its public interface that this package uses; no other file does.
@@ -9,6 +10,7 @@ import type { HttpServer } from '@nestjs/common';
  * | `reply()`, `render()`, `redirect()` of an HTTP adapter | the router awaits them: what they throw goes to the exception filters of the route | the application does not start                             |
  * | `setErrorHandler()` of an HTTP adapter               | it is called with what a handler passed on                                          | the application does not start                             |
  * | the metadata of decorators                           | a handler is known from another method by them                                      | `@Transactional()` on a handler commits with its method, before the response |
+ * | `modules.set()`, `providers`, `exports`              | a module that is loaded later may name keys that no provider of ours has            | NestJS does not find them when such a module is loaded     |
  * | `raw` of requests and responses of Fastify           | the response of `node:http` is held back                                            | the request has no scope: `AMBIT_NO_SCOPE`                  |
  */
 
@@ -25,6 +27,13 @@ export function handlerKindOf(method: object): HandlerKind | undefined {
   if (Reflect.hasMetadata(SSE, method)) return 'sse';
   if (Reflect.hasMetadata(HTTP_ROUTE, method)) return 'http';
   return MESSAGES.some((key) => Reflect.hasMetadata(key, method)) ? 'message' : undefined;
+}
+
+/** Names a method that takes the place of a decorated one, and gives it what other decorators have said of that. */
+export function copyMetadata(method: object, decorated: object, name: string | symbol): void {
+  Object.defineProperty(decorated, 'name', { value: name });
+  for (const key of Reflect.getMetadataKeys(method))
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), decorated);
 }
 
 /** The methods of a class, also those that it inherits. */
@@ -69,5 +78,29 @@ export function observeReplies(adapter: HttpServer, { reply, handleError }: Repl
     const observed: HandleError = (error, request, response, next) =>
       handleError(rawOf(response) as ServerResponse, error, () => handler(error, request, response, next));
     return setErrorHandler.call(this, observed, ...rest);
+  };
+}
+
+/** A module of Nest, as its injector keeps it. */
+interface ModuleOfNest {
+  readonly metatype: unknown;
+  readonly providers: ReadonlyMap<unknown, unknown>;
+  readonly exports: Set<unknown>;
+  addProvider(provider: Provider): unknown;
+}
+
+/** From now on each module that Nest adds finds these providers in the one of `owner`, which exports them to all. */
+export function provideToLaterModules(modules: ModulesContainer, owner: unknown, provided: () => Provider[]): void {
+  const { set } = modules;
+  modules.set = function (token, added) {
+    const result = set.call(this, token, added);
+    const module = [...this.values()].find(({ metatype }) => metatype === owner) as ModuleOfNest | undefined;
+    for (const provider of module ? provided() : []) {
+      const { provide } = provider as { readonly provide: unknown };
+      if (module?.providers.has(provide)) continue;
+      module?.addProvider(provider);
+      module?.exports.add(provide);
+    }
+    return result;
   };
 }

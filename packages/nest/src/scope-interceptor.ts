@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IContainer, runInScope } from '@ambit/container';
-import { inScope } from '@ambit/container/work';
 import type { ScopedRequest } from '@ambit/http';
-import { ActiveRequest, invalidOption, isDisconnect, type ParentScope, type Reporter } from '@ambit/http/host';
+import { ActiveRequest, isDisconnect, type Reporter } from '@ambit/http/host';
 import { inOwnContext } from '@ambit/transaction/host';
 import { runInTransaction, type RunOptions } from '@ambit/transaction';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { from, lastValueFrom, NEVER, Observable, type Subscriber, toArray } from 'rxjs';
+import { HandlerCall } from './handler-call.js';
 import { HeldRoute } from './held-route.js';
+import { inWorkScope, type ScopeSettings } from './in-scope.js';
 import { rawOf } from './nest-internals.js';
-import { beginsFor, type Prepare, prepareHandler, transactionalOptionsOf } from './transactional.js';
+import { type Prepare, prepareHandler, type TransactionalOptions, transactionalOptionsOf } from './transactional.js';
 
 /** What is used of a reply of Fastify. */
 interface FastifyReply {
@@ -20,10 +21,7 @@ interface FastifyReply {
 }
 
 /** Where its scopes are opened, and who is notified of what no response carries. */
-interface Settings {
-  readonly container: ParentScope<IncomingMessage>;
-  readonly tags: readonly string[];
-  readonly onDisposeError: (error: unknown) => unknown;
+interface Settings extends ScopeSettings {
   readonly onSecondResponse: Reporter<IncomingMessage>;
 }
 
@@ -65,6 +63,7 @@ export class ScopeInterceptor implements NestInterceptor {
     const response = rawOf(ofResponse) as ServerResponse;
     const handler = context.getHandler();
     const beginning = HeldRoute.begin(
+      handler,
       {
         request,
         response,
@@ -78,7 +77,6 @@ export class ScopeInterceptor implements NestInterceptor {
     const route = await beginning.catch(unlessDisconnected);
     // Nobody waits for a response.
     if (!route) return NEVER;
-    beginsFor(handler, route.scope);
     return from(route.run(() => lastValueFrom(next.handle())));
   }
 
@@ -90,9 +88,6 @@ export class ScopeInterceptor implements NestInterceptor {
   }
 
   #ofMessage(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const { container, tags, onDisposeError } = this.#settings;
-    if (typeof container === 'function')
-      throw invalidOption('AmbitModule has a container function of HTTP requests, so it opens no scopes for messages');
     const handler = context.getHandler();
     const options = transactionalOptionsOf(handler);
     return new Observable((subscriber) => {
@@ -100,7 +95,7 @@ export class ScopeInterceptor implements NestInterceptor {
         options
           ? deliverAfterCommit(scope, { handler, options, next, subscriber })
           : deliver(next.handle(), { subscriber, signal });
-      inScope(container, { tags, current: true, onError: onDisposeError }, work).then(
+      inWorkScope(this.#settings, work).then(
         () => subscriber.complete(),
         (error: unknown) => subscriber.error(error),
       );
@@ -140,16 +135,34 @@ function deliver(results: Observable<unknown>, { subscriber, signal }: Receiver)
 
 interface Delivery {
   readonly handler: object;
-  readonly options: object;
+  readonly options: TransactionalOptions;
   readonly next: CallHandler;
   readonly subscriber: Subscriber<unknown>;
 }
 
 async function deliverAfterCommit(scope: IContainer, { handler, options, next, subscriber }: Delivery): Promise<void> {
-  const work = (inner: IContainer): Promise<unknown[]> => {
-    beginsFor(handler, inner);
-    return runInScope(inner, () => lastValueFrom(next.handle().pipe(toArray())));
+  // What interceptors made of the handler's failure.
+  let instead: unknown[] | undefined;
+  const work = async (inner: IContainer): Promise<unknown[]> => {
+    instead = undefined;
+    const call = new HandlerCall(handler, {
+      scope: inner,
+      join: (handle) => runInTransaction(inner, handle, { ...keysOf(options), propagation: 'required' }),
+    });
+    const interceptors = (): Promise<unknown[]> =>
+      runInScope(inner, () => lastValueFrom(next.handle().pipe(toArray())));
+    const values = await call.through(interceptors);
+    if (!call.failure) return values;
+    instead = values;
+    throw call.failure.error;
   };
-  const values = await runInTransaction(scope, work, options as RunOptions);
+  const values = await runInTransaction(scope, work, options as RunOptions).catch((error: unknown) => {
+    if (!instead) throw error;
+    return instead;
+  });
   for (const value of values) subscriber.next(value);
+}
+
+function keysOf({ pool, connection }: TransactionalOptions): RunOptions {
+  return { ...(pool && { pool }), ...(connection && { connection }) };
 }

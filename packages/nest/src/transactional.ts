@@ -11,7 +11,10 @@ import type { HeldResponseOptions } from '@ambit/http/node';
 import { runInTransaction, type RunOptions, type TransactionError } from '@ambit/transaction';
 import { TransactionSettings } from '@ambit/transaction/host';
 import { isObservable, type Observable } from 'rxjs';
-import { handlerKindOf, methodNames } from './nest-internals.js';
+import { HandlerCall } from './handler-call.js';
+import { methodInScope } from './in-scope.js';
+import { copyMetadata, handlerKindOf, methodNames } from './nest-internals.js';
+import { isUnitTest } from './unit-tests.js';
 
 /** The terms of the transaction of a handler or a method, and how it is run. */
 export interface TransactionalOptions
@@ -33,9 +36,6 @@ export interface TransactionalDecorator {
 }
 
 const OPTIONS = Symbol.for('@ambit/nest/transactional');
-
-/** Where the scope of a transaction keeps the handler that it was begun for. */
-const HANDLER = Symbol.for('@ambit/nest/handler');
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
@@ -71,6 +71,8 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
  */
 export function Transactional(options: TransactionalOptions = {}): TransactionalDecorator {
   return (target: object, name?: string | symbol, method?: PropertyDescriptor): void => {
+    if (method && methodInScope(method.value as Method))
+      throw invalidOption(`@Transactional() of ${String(name)}() has to stand below @InScope(), which opens its scope`);
     if (method) method.value = inTransaction(method.value as Method, options, name);
     else decorateHandlers(target as abstract new () => unknown, options);
   };
@@ -117,25 +119,20 @@ export function connectionOf(method: object, owner: string): string | undefined 
   return options.connection ?? 'IConnection';
 }
 
-/** Says that the transaction was begun for this handler, which then begins none. */
-export function beginsFor(handler: object, scope: IContainer): void {
-  (scope as { [HANDLER]?: object })[HANDLER] = handler;
-}
-
 function inTransaction(method: Method, options: TransactionalOptions, name?: string | symbol): Method {
   const { rollbackOn: _, onSecondResponse: __, ...terms } = options;
   const run = { propagation: 'required', ...terms } as RunOptions;
   const decorated: Method = async function (this: unknown, ...args) {
-    const scope = scopeOf(method);
-    if ((scope as { [HANDLER]?: object })[HANDLER] === decorated) return method.apply(this, args);
+    const scope = currentScope(undefined) ?? scopeMissing(decorated);
+    if (!scope) return method.apply(this, args);
+    const call = HandlerCall.in(scope, decorated);
+    if (call) return call.run(async () => method.apply(this, args));
     const work = (inner: IContainer): Promise<unknown> =>
       runInScope(inner, async () => settled(await method.apply(this, args), method));
     return runInTransaction(scope, work, run);
   };
-  Object.defineProperty(decorated, 'name', { value: name ?? method.name });
   Object.defineProperty(decorated, OPTIONS, { value: options, configurable: true });
-  for (const key of Reflect.getMetadataKeys(method))
-    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), decorated);
+  copyMetadata(method, decorated, name ?? method.name);
   return decorated;
 }
 
@@ -146,10 +143,10 @@ function settled(result: unknown, { name }: Method): unknown {
   );
 }
 
-function scopeOf({ name }: Method): IContainer {
-  const scope = currentScope(undefined);
-  if (scope) return scope;
-  const hint = `${name}() with @Transactional() was called outside of a scope: import AmbitModule.forRoot(), give connectMicroservice() the option inheritAppConfig, wrap a gateway's handler or a job in inScope(container, { current: true }, ...), and a unit test in runInScope() of a container with a FakePool`;
+/** Undefined in a unit test, whose methods are called as they are. */
+function scopeMissing({ name }: Method): undefined {
+  if (isUnitTest()) return undefined;
+  const hint = `${name}() with @Transactional() was called outside of a scope: import AmbitModule.forRoot(), give connectMicroservice() the option inheritAppConfig, and put @InScope() above it where no request or message calls it. A unit test imports @ambit/nest/testing`;
   throw new ContainerError('AMBIT_NO_SCOPE', { hint });
 }
 

@@ -12,7 +12,7 @@ import {
   Scope,
   VersioningType,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, LazyModuleLoader, MetadataScanner } from '@nestjs/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { containerWith, create, openDatabase, PLATFORMS, rootModule, type Send, serve } from './support/app.js';
 
@@ -139,6 +139,21 @@ describe.each(PLATFORMS)('@InjectScoped() on $platform', ({ adapter }) => {
       made.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
     });
     expect((await send('GET', '/api/v1/counts')).body).toMatchObject({ counts: [1, 2, 3] });
+  });
+
+  it('works in a module that is loaded later, and names a key of its own', async () => {
+    await open();
+    @Injectable()
+    class Late {
+      constructor(@InjectScoped('ILate') readonly late: Counter) {}
+    }
+    @Module({ providers: [Late] })
+    class LateModule {}
+    const module = await app.get(LazyModuleLoader).load(() => LateModule);
+    const container = app.get<ReturnType<typeof containerWith>>(APPLICATION_CONTAINER);
+    await using requestScope = container.createScope({ tags: ['request'] });
+    requestScope.register('ILate', () => new Counter());
+    expect(runInScope(requestScope, () => module.get(Late).late.next())).toBe(1);
   });
 
   it('outside of a request says so, unless the scope is another one', async () => {

@@ -1,7 +1,7 @@
 import { currentScope } from '@ambit/container';
 import { InjectScoped, Transactional } from '@ambit/nest';
 import type { DatabasePool, IConnection } from '@ambit/transaction';
-import { Controller, Get, type INestApplication, type INestMicroservice } from '@nestjs/common';
+import { Controller, Get, type INestApplication, type INestMicroservice, UseInterceptors } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   type ClientProxy,
@@ -15,7 +15,7 @@ import {
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { firstValueFrom, from, lastValueFrom, map, type Observable, toArray } from 'rxjs';
+import { catchError, firstValueFrom, from, lastValueFrom, map, type Observable, of, retry, toArray } from 'rxjs';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { containerWith, create, openDatabase, PLATFORMS, QUIET, rootModule, serve } from './support/app.js';
 
@@ -41,6 +41,20 @@ class Orders {
     await this.connection.query('INSERT INTO orders (id) VALUES ($1)', [id]);
     if (id === 'fails') throw new RpcException('no');
     return id;
+  }
+
+  @MessagePattern('caught')
+  @UseInterceptors({ intercept: (_context, next) => next.handle().pipe(catchError(() => of('caught'))) })
+  @Transactional()
+  async caught(@Payload() id: string): Promise<string> {
+    return this.place(id);
+  }
+
+  @MessagePattern('repeated')
+  @UseInterceptors({ intercept: (_context, next) => next.handle().pipe(retry()) })
+  @Transactional()
+  async repeated(@Payload() id: string): Promise<string> {
+    return this.place(id);
   }
 
   @EventPattern('placed')
@@ -130,6 +144,16 @@ it('a handler with @Transactional() responds after COMMIT, and rolls back what i
   expect(await call('place-observable', 'pear')).toBe('pear');
   await expect(call('place-observable', 'fails')).rejects.toMatchObject({ message: 'no' });
   expect(await stored()).toEqual(['apple', 'pear']);
+});
+
+it('a handler that has failed is rolled back, whatever its interceptors make of that', async () => {
+  await listenAsMicroservice();
+  expect(await call('caught', 'fails')).toBe('caught');
+  const refused = 'Internal server error [AMBIT_TX_FINISHED]';
+  await expect(call('repeated', 'fails')).rejects.toMatchObject({ message: refused });
+  expect(await stored()).toEqual([]);
+  expect(await call('caught', 'apple')).toBe('apple');
+  expect(await stored()).toEqual(['apple']);
 });
 
 it('an event is handled in a transaction', async () => {

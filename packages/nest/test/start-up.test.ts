@@ -91,6 +91,14 @@ describe('an application does not start', () => {
     await expect(start({ imports })).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 
+  it('with a container that another application has disposed', async () => {
+    const container = containerWith(pool);
+    await start({}, container);
+    await app?.close();
+    app = undefined;
+    await expect(start({}, container)).rejects.toThrow(/app\.close\(\) of another application.*forRootAsync/s);
+  });
+
   it('with a container that is none', async () => {
     const creating = create(rootModule({ container: {} as never }, {}), PLATFORMS[0].adapter);
     await expect(creating).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
@@ -125,6 +133,20 @@ it('without the module, a handler in a transaction fails instead of writing outs
   app = await create(RootModule, PLATFORMS[0].adapter);
   const send = await serve(app);
   expect((await send('POST', '/')).status).toBe(500);
+});
+
+it('a client learns the code of a mistake in the application, and no key, scope or method', async () => {
+  @Controller()
+  class Orders {
+    @Get()
+    list(@InjectScoped('IOrders') orders: object): object {
+      return orders;
+    }
+  }
+  app = await create(rootModule({ container: containerWith(pool) }, { controllers: [Orders] }), PLATFORMS[0].adapter);
+  const send = await serve(app);
+  const message = 'Internal server error [AMBIT_NOT_REGISTERED]';
+  expect((await send('GET', '/')).body).toEqual({ statusCode: 500, error: 'Internal Server Error', message });
 });
 
 it('starts without a pool where nothing is transactional', async () => {

@@ -242,7 +242,7 @@ const MISSING: readonly (readonly [string, Readonly<Record<string, string>>])[] 
     MAIN_DATABASE.connection,
     {
       resolve:
-        'open a transaction: put withTransaction() on the route (on Fastify { config: { transaction: true } }), or call runInTransaction(), and resolve it from the scope of the transaction; after the response the transaction has completed',
+        'open a transaction: put withTransaction() on the route (on Fastify { config: { transaction: true } }, in NestJS @Transactional()), or call runInTransaction(), and resolve it from the scope of the transaction; after the response the transaction has completed',
       'resolve disposed':
         'the transaction has completed: at COMMIT or ROLLBACK, at the latest with the response. Await all of its work before that, or begin another one with runInTransaction() and a scope that is open',
       requires: MAIN_DATABASE.pool,

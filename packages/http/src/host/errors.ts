@@ -11,7 +11,7 @@ const MESSAGES = {
   AMBIT_HTTP_FAILURES_UNSEEN:
     'The transaction was rolled back, because its response came from where withTransaction() cannot see whether a handler failed: a router or an application of another copy of Express, a callback that was passed to a router, or param() of a router behind the last handler. Mount withTransaction() on the route that responds, and pass on the `next` of Express to routers that you call as a function',
   AMBIT_HTTP_HEAD_SENT:
-    'The response has begun before withTransaction(), so it cannot wait for COMMIT. Call res.write() and res.flushHeaders() behind withTransaction() only',
+    'The response has begun before its transaction, so it cannot wait for COMMIT. Call res.write() and res.flushHeaders() in the transaction only',
   AMBIT_HTTP_NO_RESPONSE:
     'The handler in a transaction returned nothing that can be sent, so it was rolled back. Return a Response whose body nobody has read',
   AMBIT_HTTP_NO_TRANSACTION: 'No transaction in progress',
@@ -20,7 +20,8 @@ const MESSAGES = {
   AMBIT_HTTP_RESPONSE_DROPPED: 'A response was dropped',
   AMBIT_HTTP_TRANSACTION_LEFT_OPEN:
     'The handler responded with its transaction still open, so it was rolled back. Await commitTransaction() first',
-  AMBIT_NO_SCOPE: 'The request has no scope. Mount containerMiddleware(appContainer) first',
+  AMBIT_NO_SCOPE:
+    'The request has no scope. Mount containerMiddleware(appContainer) first; in NestJS import AmbitModule.forRoot() in the root module',
   AMBIT_OPTION: 'An option is invalid',
   AMBIT_TX_ALREADY_OPEN:
     'This request has a transaction already. Start one per request, or use runInTransaction() for a nested part',

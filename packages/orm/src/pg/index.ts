@@ -1,17 +1,15 @@
 /* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { EventEmitter } from 'node:events';
-import pg, {
-  type CustomTypesConfig,
-  type PoolClient,
-  type QueryConfig,
-  type QueryResult,
-  type TypeOverrides,
-} from 'pg';
+import * as library from 'pg';
+import type { CustomTypesConfig, PoolClient, QueryConfig, QueryResult, TypeOverrides } from 'pg';
 import { type IConnection, type IDatabasePool, splitStatements, TransactionError } from '@ambit/transaction';
 import { executeOn, isTransactionControl, withCallersStack } from '@ambit/transaction/extension';
 import { refusalOf } from '../errors.js';
 import { StatementTransaction } from './statement-transaction.js';
 import { executorOf, ownTransaction, type Target, targetOf } from '../target.js';
+
+/** The default export, which a compiler to CommonJS without `esModuleInterop` does not give to what it compiles. */
+const pg = (library as { readonly default?: typeof library.default }).default ?? library;
 
 type Result = Pick<QueryResult, 'rows' | 'rowCount' | 'command' | 'fields'>;
 type Callback = (error: unknown, result?: Result | Result[]) => void;

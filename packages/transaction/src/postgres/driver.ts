@@ -1,6 +1,7 @@
 /* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { createHash } from 'node:crypto';
-import pg, { type Client, type ClientConfig, type QueryConfig, type QueryResult } from 'pg';
+import * as library from 'pg';
+import type { Client, ClientConfig, QueryConfig, QueryResult } from 'pg';
 import { startTimer, within } from '../clock.js';
 import type { AcquireOptions, ExecuteOptions, ExecuteResult } from '../contract.js';
 import { poolClosed, TransactionError } from '../errors.js';
@@ -29,6 +30,9 @@ interface CopyingConnection {
   sendCopyFail(why: string): void;
   sync(): void;
 }
+
+/** The default export, which a compiler to CommonJS without `esModuleInterop` does not give to what it compiles. */
+const pg = (library as { readonly default?: typeof library.default }).default ?? library;
 
 const declaredNowhere = pg.Query.prototype as unknown as {
   hasBeenParsed(connection: unknown): unknown;

@@ -136,6 +136,8 @@ interface BegunTransaction {
   readonly state: TransactionState;
   readonly settings: { readonly database: { readonly connection: string; readonly pool: string } };
   readonly guardsParent?: boolean;
+  /** Set once it can only roll back. */
+  readonly error?: unknown;
   begunBefore: BegunTransaction | undefined;
 }
 
@@ -225,11 +227,11 @@ export async function runOutside<T>(scope: IContainer, connection: string, work:
 
 /**
  * Refuses a run that would begin a second transaction in silence: the scope, or one around it, is that of a request whose
- * transaction is open.
+ * transaction is open. An error handler may begin one while that of its request is being rolled back.
  */
 export function refuseBesideGuard(scope: IContainer, keys: Required<DatabaseKeys>): void {
   const refuses = (begun: BegunTransaction): boolean =>
-    Boolean(begun.guardsParent && isOpen(begun) && isOn(begun, keys) && !isOutsideOf(begun));
+    Boolean(begun.guardsParent && isOpen(begun) && !begun.error && isOn(begun, keys) && !isOutsideOf(begun));
   for (let at: unknown = scope; at; at = (at as Scope).parent) {
     if (findBegun((at as Parent)[BEGUN], refuses)) throw besideGuard();
   }

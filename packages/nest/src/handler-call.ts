@@ -1,0 +1,94 @@
+import type { IContainer } from '@ambit/container';
+import { TransactionError } from '@ambit/transaction';
+import { isObservable, tap } from 'rxjs';
+
+/** Where the scope of a transaction keeps the call of the handler that it was begun for. */
+const CALL = Symbol.for('@ambit/nest/handler-call');
+
+interface OfCall {
+  [CALL]?: HandlerCall;
+}
+
+/** The transaction that was begun for a handler. */
+interface HandlerTransaction {
+  readonly scope: IContainer;
+  /** Calls the handler as a part of the transaction. */
+  readonly join?: (work: () => Promise<unknown>) => Promise<unknown>;
+  /** The handler has failed, or an interceptor did not wait for it. */
+  readonly onFailed?: (error: unknown) => void;
+}
+
+/**
+ * A decorated handler in the transaction that was begun for it. The interceptors between it and the response may catch what it throws, call
+ * it again, or respond before it has finished: what they respond is sent, but only what a handler has finished is stored.
+ */
+export class HandlerCall {
+  /** Why nothing of it is stored, whatever the interceptors respond. */
+  failure: { readonly error: unknown } | undefined = undefined;
+  readonly #handler: object;
+  readonly #transaction: HandlerTransaction;
+  #isRunning = false;
+  #reject: ((error: unknown) => void) | undefined = undefined;
+
+  constructor(handler: object, transaction: HandlerTransaction) {
+    this.#handler = handler;
+    this.#transaction = transaction;
+    (transaction.scope as OfCall)[CALL] = this;
+  }
+
+  /** The call of this handler, where the transaction of the scope was begun for it. */
+  static in(scope: IContainer, handler: object): HandlerCall | undefined {
+    const { [CALL]: call } = scope as OfCall;
+    return call && call.#handler === handler ? call : undefined;
+  }
+
+  /** The handler has not finished. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** Runs the interceptors around the handler. Rejects where they call it again after it has failed. */
+  through<T>(interceptors: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      const succeed = (result: T): void => {
+        if (this.#isRunning) this.#fail(new Error('An interceptor has responded before the handler had finished'));
+        resolve(result);
+      };
+      interceptors().then(succeed, reject);
+    });
+  }
+
+  /** Runs the handler itself. */
+  async run(handle: () => Promise<unknown>): Promise<unknown> {
+    if (this.failure) return this.#refuse(this.failure.error);
+    const { join } = this.#transaction;
+    const finish = (): void => void (this.#isRunning = false);
+    this.#isRunning = true;
+    try {
+      const result = await (join ? join(handle) : handle());
+      if (isObservable(result))
+        return result.pipe(tap({ next: finish, complete: finish, error: (error) => this.#fail(error) }));
+      finish();
+      return result;
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#isRunning = false;
+    if (this.failure) return;
+    this.failure = { error };
+    this.#transaction.onFailed?.(error);
+  }
+
+  /** Never settles: `retry()` without a count would call the handler for ever. */
+  #refuse(cause: unknown): Promise<never> {
+    const { name } = this.#handler as { readonly name: string };
+    const what = `An interceptor, such as retry(), called ${name}() again, whose failure has rolled the transaction back. To try again, put @Transactional({ retries: 3 }) on a method of a provider, and none on the handler`;
+    this.#reject?.(new TransactionError('AMBIT_TX_FINISHED', what, { cause }));
+    return new Promise(() => undefined);
+  }
+}
