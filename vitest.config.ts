@@ -36,10 +36,11 @@ const OLDER_EXPRESS = {
   replacement: join(import.meta.dirname, 'test/versions/express/node_modules/$1'),
 };
 
-/** An older NestJS in place of the newest one, with the Express and Fastify that it is on. */
+/** A NestJS of its own folder in place of the root's, with the Express and Fastify that it is on, and what is used with it. */
 function nest(version: number): { find: RegExp; replacement: string }[] {
   const packages = join(import.meta.dirname, `test/versions/nest-${version}`, 'node_modules');
-  return [{ find: /^(@nestjs\/[^/]+|express|fastify|rxjs|reflect-metadata)$/, replacement: join(packages, '$1') }];
+  const installed = /^(@nestjs(-cls)?\/[^/]+|bullmq|express|fastify|nestjs-cls|reflect-metadata|rxjs|ws)$/;
+  return [{ find: installed, replacement: join(packages, '$1') }];
 }
 
 /** Starts the contracts first: their files are small and run for longest, and Vitest goes by size. */
@@ -67,7 +68,8 @@ const ON_EXPRESS = [
 ];
 const OTHER_EXPRESS = 'packages/express/test/hidden-copies.isolated.test.ts';
 /** What runs on older versions of NestJS, too. */
-const ON_NEST = ['packages/nest/test/*.test.ts', 'test/hosts/nest-*.isolated.test.ts'];
+const WITH_NEST = 'test/versions/nest-12/*.test.ts';
+const ON_NEST = [WITH_NEST, 'packages/nest/test/*.test.ts', 'test/hosts/nest-*.isolated.test.ts'];
 const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
@@ -138,6 +140,15 @@ export default defineConfig({
         resolve: { alias: nest(version) },
         test: { name: `Nest ${version}`, include: ON_NEST, env: { OLDER_NEST: String(version) } },
       })),
+      {
+        extends: true,
+        resolve: { alias: nest(12) },
+        test: {
+          name: 'Nest 12',
+          include: [WITH_NEST, 'packages/nest/test/outcomes.test.ts'],
+          env: { NESTJS_CLS: '1' },
+        },
+      },
     ],
   },
 });

@@ -79,8 +79,7 @@ const STEPS = {
   programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
-  'nest-versions':
-    'npm ci --prefix test/versions/nest-10 --ignore-scripts && npm ci --prefix test/versions/nest-11 --ignore-scripts && vitest run --project "Nest 10" --project "Nest 11"',
+  'nest-versions': `${BROKERS} && ${[10, 11, 12].map((version) => `npm ci --prefix test/versions/nest-${version} --ignore-scripts`).join(' && ')} && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')}`,
   integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
   followTrailers,

@@ -91,16 +91,16 @@ interface ModuleOfNest {
 
 /** From now on each module that Nest adds finds these providers in the one of `owner`, which exports them to all. */
 export function provideToLaterModules(modules: ModulesContainer, owner: unknown, provided: () => Provider[]): void {
-  const { set } = modules;
-  modules.set = function (token, added) {
-    const result = set.call(this, token, added);
-    const module = [...this.values()].find(({ metatype }) => metatype === owner) as ModuleOfNest | undefined;
+  const set = modules.set.bind(modules);
+  modules.set = (token, added) => {
+    set(token, added);
+    const module = [...modules.values()].find(({ metatype }) => metatype === owner) as ModuleOfNest | undefined;
     for (const provider of module ? provided() : []) {
       const { provide } = provider as { readonly provide: unknown };
       if (module?.providers.has(provide)) continue;
       module?.addProvider(provider);
       module?.exports.add(provide);
     }
-    return result;
+    return modules;
   };
 }

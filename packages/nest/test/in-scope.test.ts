@@ -1,4 +1,4 @@
-import { Container, currentScope } from '@ambit/container';
+import { type Container, currentScope } from '@ambit/container';
 import { InjectScoped, InScope, Transactional } from '@ambit/nest';
 import type { DatabasePool, IConnection } from '@ambit/transaction';
 import { type INestApplicationContext, Injectable, Module } from '@nestjs/common';
@@ -60,8 +60,8 @@ afterEach(async () => {
 });
 
 it('@InScope() gives each call a scope of requests, which is disposed when its promise has settled', async () => {
-  const calls = [jobs.count(), jobs.count()];
-  expect(await Promise.all(calls)).toEqual(Array(2).fill({ counts: [1, 2], isRequest: true }));
+  const result = { counts: [1, 2], isRequest: true };
+  expect(await Promise.all([jobs.count(), jobs.count()])).toEqual([result, result]);
   expect(disposed).toHaveLength(2);
   expect(currentScope(undefined)).toBeUndefined();
 });
@@ -76,7 +76,9 @@ it('app.close() waits for the work in progress, and refuses new work', async () 
   const waiting = jobs.wait();
   const closed = vi.fn<() => void>();
   const closing = app.close().then(closed);
-  await expect.poll(() => jobs.count().catch(({ code }: { code: string }) => code)).toBe('AMBIT_DRAINING');
+  await expect
+    .poll(() => jobs.count().catch((error: unknown) => (error as { code: string }).code))
+    .toBe('AMBIT_DRAINING');
   expect(closed).not.toHaveBeenCalled();
   goOn();
   await Promise.all([waiting, closing]);

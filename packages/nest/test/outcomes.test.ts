@@ -141,8 +141,7 @@ const STORED: Readonly<Record<string, string>> = {
 function ambitOver(pool: DatabasePool): Subject {
   return {
     module: () => AmbitModule.forRoot({ container: containerWith(pool) }),
-    transactional: (propagation) =>
-      Transactional(propagation && { propagation }) as ReturnType<Subject['transactional']>,
+    transactional: (propagation) => Transactional(propagation && { propagation }),
     query: async (sql, params) => {
       const scope = currentScope();
       return (transactionOf(scope) ? scope.resolve<IConnection>('IConnection') : pool).query(sql, params);

@@ -1,11 +1,10 @@
 import { Container, currentScope, runInScope } from '@ambit/container';
 import { InScope, Transactional } from '@ambit/nest';
-import '@ambit/nest/testing';
 import type { IConnection } from '@ambit/transaction';
 import { FakePool } from '@ambit/transaction/testing';
 import { Controller, Post } from '@nestjs/common';
 import { from, type Observable } from 'rxjs';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 
 @Controller('orders')
 class Orders {
@@ -34,6 +33,9 @@ const orders = new Orders({
     return 'placed';
   },
 });
+
+// As `setupFiles` does.
+beforeAll(() => import('@ambit/nest/testing'));
 
 it('a decorated method that is called outside of a scope is called as it is', async () => {
   expect(await orders.place()).toBe('placed');

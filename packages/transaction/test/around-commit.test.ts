@@ -507,6 +507,16 @@ describe.each([
       expect(log).toEqual(['stored by itself']);
     });
 
+    test('a run in the scope of a request begins one of its own while that of the request is rolled back', async () => {
+      const transaction = await beginForRequest();
+      const run = (): Promise<string> => runInTransaction(request, async () => 'its own');
+      await expect(play(run())).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
+      const rolledBack = transaction.rollback();
+      expect(transaction.state).toBe('open');
+      expect(await play(run())).toBe('its own');
+      await play(rolledBack);
+    });
+
     test("in a scope below a request's waits for the COMMIT of its transaction, and runs at once after that", async () => {
       const transaction = await beginForRequest();
       const step = request.createScope({ tags: ['step'] });

@@ -1,4 +1,3 @@
-/* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { EventEmitter } from 'node:events';
 import * as library from 'pg';
 import type { CustomTypesConfig, PoolClient, QueryConfig, QueryResult, TypeOverrides } from 'pg';
@@ -8,7 +7,9 @@ import { refusalOf } from '../errors.js';
 import { StatementTransaction } from './statement-transaction.js';
 import { executorOf, ownTransaction, type Target, targetOf } from '../target.js';
 
-/** The default export, which a compiler to CommonJS without `esModuleInterop` does not give to what it compiles. */
+/**
+ * Older versions of `pg` have the default export only, and what a compiler to CommonJS has made of this without `esModuleInterop` finds none.
+ */
 const pg = (library as { readonly default?: typeof library.default }).default ?? library;
 
 type Result = Pick<QueryResult, 'rows' | 'rowCount' | 'command' | 'fields'>;

@@ -1,4 +1,3 @@
-/* oxlint-disable import/no-named-as-default-member -- older versions of `pg` have no named exports for ES modules */
 import { createHash } from 'node:crypto';
 import * as library from 'pg';
 import type { Client, ClientConfig, QueryConfig, QueryResult } from 'pg';
@@ -31,7 +30,9 @@ interface CopyingConnection {
   sync(): void;
 }
 
-/** The default export, which a compiler to CommonJS without `esModuleInterop` does not give to what it compiles. */
+/**
+ * Older versions of `pg` have the default export only, and what a compiler to CommonJS has made of this without `esModuleInterop` finds none.
+ */
 const pg = (library as { readonly default?: typeof library.default }).default ?? library;
 
 const declaredNowhere = pg.Query.prototype as unknown as {
