@@ -74,10 +74,25 @@ export class SqliteConnection implements Wire {
 
   /** The driver's own error is thrown, so that a caller may try again when it says busy. */
   run(sql: string, params: readonly unknown[] = [], options?: ExecuteOptions): Result {
+    const asArrays = options !== undefined && wantsArrays(options);
     if (this.outsideTransaction) this.#getReady();
     else if (this.#isOver) throw notInTransaction();
-    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
-    return statement.run(params, options);
+    const { prepared, positional, command, countsRows, names } = this.#statements.get(sql) ?? this.#prepare(sql);
+    const values = positional.inOrder(params);
+    if (!prepared.isReader) {
+      const { changes, lastInsertRowid } = prepared.run(values);
+      const result = { rows: [], rowCount: countsRows ? Number(changes) : null, command, fields: [] };
+      // Without an INSERT it is that of an earlier one.
+      return command === 'INSERT' && Number(changes) > 0 ? { ...result, insertId: Number(lastInsertRowid) } : result;
+    }
+    const rows = prepared.all(values);
+    const columns = names ?? prepared.columns();
+    return {
+      rows: rowsOf(rows, asArrays ? undefined : columns) as never[],
+      rowCount: countsRows ? rows.length : null,
+      command,
+      fields: options ? columns.map((name) => ({ name })) : [],
+    };
   }
 
   /** Statements block until they are done, so all there is to stop is the wait for another process. */
@@ -197,12 +212,12 @@ export class SqliteConnection implements Wire {
 
   #prepare(sql: string): Statement {
     // Some take effect as soon as they are prepared.
-    if (changesSession(sql)) {
-      if (!this.#reopen && staysWithConnection(sql)) throw refusedSetting();
-      this.#changed = true;
-    }
-    const statement = new Statement(this.#engine, sql);
-    if (!statement.isKept) return statement;
+    const changes = changesSession(sql);
+    if (changes && !this.#reopen && staysWithConnection(sql)) throw refusedSetting();
+    this.#changed ||= changes;
+    const statement = prepare(this.#engine, sql);
+    // The plan that EXPLAIN shows names tables by memory that is free once they have changed.
+    if (changes || statement.command === 'EXPLAIN') return statement;
     this.#statements.set(sql, statement);
     const [oldest] = this.#statements.keys();
     if (this.#statements.size > MOST_STATEMENTS && oldest !== undefined) this.#statements.delete(oldest);
@@ -214,46 +229,23 @@ export class SqliteConnection implements Wire {
 const ALL_COLUMNS = /(?<!\(\s*)\*/;
 
 /** One statement of an application, prepared on one connection. */
-class Statement {
-  /** The plan that EXPLAIN shows names tables by memory that is free once they have changed. */
-  readonly isKept: boolean;
-  readonly #prepared: SqliteEngineStatement;
-  readonly #positional: PositionalText;
-  readonly #command: string;
-  readonly #countsRows: boolean;
+interface Statement {
+  readonly prepared: SqliteEngineStatement;
+  readonly positional: PositionalText;
+  readonly command: string;
+  readonly countsRows: boolean;
   /** Undefined where they are asked for after each execution, because they may have changed. */
-  readonly #names: readonly string[] | undefined;
+  readonly names: readonly string[] | undefined;
+}
 
-  constructor(engine: SqliteEngine, sql: string) {
-    // SQLite would run the first and forget the rest.
-    if (isScriptInSqlite(sql)) throw severalStatements();
-    this.#positional = new PositionalText(sql, SQLITE);
-    this.#prepared = engine.prepare(this.#positional.text);
-    this.#command = commandOf(sql, SQLITE);
-    this.#countsRows = countsRows(this.#command);
-    this.#names = this.#prepared.isReader && !ALL_COLUMNS.test(sql) ? this.#prepared.columns() : undefined;
-    this.isKept = !changesSession(sql) && this.#command !== 'EXPLAIN';
-  }
-
-  run(params: readonly unknown[], options: ExecuteOptions | undefined): Result {
-    const asArrays = options !== undefined && wantsArrays(options);
-    const values = this.#positional.inOrder(params);
-    const command = this.#command;
-    if (!this.#prepared.isReader) {
-      const { changes, lastInsertRowid } = this.#prepared.run(values);
-      const result = { rows: [], rowCount: this.#countsRows ? Number(changes) : null, command, fields: [] };
-      // Without an INSERT it is that of an earlier one.
-      return command === 'INSERT' && Number(changes) > 0 ? { ...result, insertId: Number(lastInsertRowid) } : result;
-    }
-    const rows = this.#prepared.all(values);
-    const names = this.#names ?? this.#prepared.columns();
-    return {
-      rows: rowsOf(rows, asArrays ? undefined : names) as never[],
-      rowCount: this.#countsRows ? rows.length : null,
-      command,
-      fields: options ? names.map((name) => ({ name })) : [],
-    };
-  }
+function prepare(engine: SqliteEngine, sql: string): Statement {
+  // SQLite would run the first and forget the rest.
+  if (isScriptInSqlite(sql)) throw severalStatements();
+  const positional = new PositionalText(sql, SQLITE);
+  const prepared = engine.prepare(positional.text);
+  const command = commandOf(sql, SQLITE);
+  const names = prepared.isReader && !ALL_COLUMNS.test(sql) ? prepared.columns() : undefined;
+  return { prepared, positional, command, countsRows: countsRows(command), names };
 }
 
 function severalStatements(): TransactionError {

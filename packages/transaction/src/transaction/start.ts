@@ -7,7 +7,6 @@ import { since, transactionAcquired, transactionRefused } from '../events.js';
 import type { TransactionOptions } from '../options.js';
 import { ForeignSession } from '../pool/foreign-session.js';
 import { PooledConnection } from '../pool/pool.js';
-import type { Session } from '../pool/session.js';
 import { AcquireRequest } from '../pool/waiting.js';
 import { TransactionSettings } from './settings.js';
 import { callSafely, Transaction } from './transaction.js';
@@ -165,9 +164,9 @@ export class TransactionStart {
   }
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
-    if (this.#isSettled) return this.#release(session);
+    if (this.#isSettled) return this.#release(connection);
     const cancelled = this.#stopWaiting();
+    const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
     let scope: IContainer;
     try {
       scope = this.#parent.createScope({ tags: ['transaction'] });
@@ -176,7 +175,7 @@ export class TransactionStart {
       }
     } catch (error) {
       // The parent was disposed while we waited for the connection, which nobody has used.
-      this.#release(session);
+      this.#release(connection);
       return this.#reject(error);
     }
     const transaction = new Transaction(this.#parent, scope, session, this.#settings, this.#guardsParent);
@@ -189,12 +188,12 @@ export class TransactionStart {
     transaction.begin(afterBegin).then(onBegun, this.#reject);
   }
 
-  #release(session: Session): void {
+  #release(connection: IPooledConnection): void {
     const fail = (cause: unknown): void => {
       const what = 'release() of the connection failed';
       report(this.#settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', what, { cause }));
     };
-    callSafely(() => session.release(), fail);
+    callSafely(() => connection.release(), fail);
   }
 }
 

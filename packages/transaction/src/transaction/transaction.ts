@@ -36,49 +36,19 @@ export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
 /** `acquired` until BEGIN has succeeded, then `open`, then the outcome. */
 export type TransactionState = 'acquired' | 'open' | TransactionOutcome;
 
-type PhaseName =
-  | 'working'
-  | 'preparing'
-  | 'closing'
-  | 'committing'
-  | 'rollingBack'
-  | 'committed'
-  | 'rolledBack'
-  | 'unknown';
+/** `preparing`: the `beforeCommit` callbacks run. `closing`: the statements before COMMIT run. After COMMIT was sent only the database decides. */
+type Phase = 'working' | 'preparing' | 'closing' | 'committing' | 'rolling back' | TransactionOutcome;
 
-interface Phase {
-  /** Which callbacks can still be called. */
-  readonly accepts: ReadonlySet<CallbackKind>;
-  /** How a use of the transaction is refused: `The transaction is being committed`. */
-  readonly refusal: string;
-  /** Once it is decided. */
-  readonly outcome?: TransactionOutcome;
-}
-
-const ALL: ReadonlySet<CallbackKind> = new Set<CallbackKind>([
-  'beforeCommit',
-  'beforeResponse',
-  'afterCommit',
-  'afterRollback',
-  'afterEnd',
-]);
-const AFTERWARDS: ReadonlySet<CallbackKind> = new Set([...ALL].filter((kind) => kind !== 'beforeCommit'));
-const AT_ONCE: ReadonlySet<CallbackKind> = new Set<CallbackKind>(['afterCommit', 'beforeResponse']);
-const NONE: ReadonlySet<CallbackKind> = new Set();
-
-const PHASES: Readonly<Record<PhaseName, Phase>> = {
-  working: { accepts: ALL, refusal: 'is open' },
-  // A commit was asked for, and `beforeCommit` callbacks run.
-  preparing: { accepts: ALL, refusal: 'is open' },
-  // A commit was asked for, and the statements before it run.
-  closing: { accepts: AFTERWARDS, refusal: 'is being committed' },
-  // COMMIT was sent: only the response of the database counts.
-  committing: { accepts: AFTERWARDS, refusal: 'is being committed' },
-  // A rollback was asked for, at any time before COMMIT.
-  rollingBack: { accepts: AFTERWARDS, refusal: 'was rolled back' },
-  committed: { accepts: AT_ONCE, refusal: 'is committed', outcome: 'committed' },
-  rolledBack: { accepts: NONE, refusal: 'was rolled back', outcome: 'rolled back' },
-  unknown: { accepts: NONE, refusal: 'is unknown', outcome: 'unknown' },
+/** How a use of the transaction is refused: `The transaction is being committed`. */
+const REFUSALS: Readonly<Record<Phase, string>> = {
+  working: 'is open',
+  preparing: 'is open',
+  closing: 'is being committed',
+  committing: 'is being committed',
+  'rolling back': 'was rolled back',
+  committed: 'is committed',
+  'rolled back': 'was rolled back',
+  unknown: 'is unknown',
 };
 
 const oneTurn = Promise.resolve();
@@ -135,7 +105,7 @@ export class Transaction {
   /** The connection, with the queue of its statements, which the transaction has taken over. */
   readonly #session: Session;
   readonly #queue: StatementQueue;
-  #phase: PhaseName = 'working';
+  #phase: Phase = 'working';
   #isBeginSent = false;
   #hasBegun = false;
   /** The first failed statement since BEGIN or the last `ROLLBACK TO`; PostgreSQL remembers the same. */
@@ -184,7 +154,9 @@ export class Transaction {
 
   /** How far it is: `acquired` until BEGIN has succeeded, then `open`, then its outcome. */
   get state(): TransactionState {
-    return PHASES[this.#phase].outcome ?? (this.#hasBegun ? 'open' : 'acquired');
+    const phase = this.#phase;
+    if (phase === 'committed' || phase === 'rolled back' || phase === 'unknown') return phase;
+    return this.#hasBegun ? 'open' : 'acquired';
   }
 
   /** Why it did not commit, once that is certain. */
@@ -365,7 +337,7 @@ export class Transaction {
 
   /** Every use after a commit or a rollback was asked for is refused with this error. */
   readonly #refusal = (): TransactionError => {
-    const { refusal } = PHASES[this.#phase];
+    const refusal = REFUSALS[this.#phase];
     if (this.callbacks?.isRunning) {
       const what = `The transaction is ${this.state}, and its callbacks are being called. To write in it, use beforeCommit(); to write afterwards, begin another transaction, with the scope around this one and { before: 'response' }, or with a scope of its own`;
       return new TransactionError('AMBIT_TX_FINISHED', what);
@@ -499,7 +471,7 @@ export class Transaction {
   #decideRollback(reason: unknown): void {
     const wasRequested = this.#isRequested;
     if (wasRequested && this.#phase !== 'closing') return;
-    this.#phase = 'rollingBack';
+    this.#phase = 'rolling back';
     this.#reason = reason;
     this.#error = isTransactionError(reason) ? reason : this.#refusal();
     const settled = this.#queue.clear(this.#refusal);
@@ -538,7 +510,7 @@ export class Transaction {
   #complete(): void {
     const failure = this.#phase === 'closing' ? this.#failure : undefined;
     if (failure) {
-      this.#phase = 'rollingBack';
+      this.#phase = 'rolling back';
       this.#error = failedBefore(failure, 'The transaction was rolled back');
     }
     if (this.#phase === 'closing') {
@@ -580,7 +552,7 @@ export class Transaction {
     if (!failed) {
       this.#phase = 'committed';
     } else if (saysNothingStored(cause)) {
-      this.#phase = 'rolledBack';
+      this.#phase = 'rolled back';
       this.#error = new TransactionError('AMBIT_TX_COMMIT_FAILED', `COMMIT failed${because(cause)}`, { cause });
     } else {
       this.#phase = 'unknown';
@@ -597,7 +569,7 @@ export class Transaction {
       // The failed statement has reported it, so the ROLLBACK that cannot be sent is no second failure.
       if (meaningOf(this.#failure?.error).fault !== 'server') report(this.settings, error);
     }
-    this.#phase = 'rolledBack';
+    this.#phase = 'rolled back';
     this.#finish();
   }
 
@@ -674,18 +646,6 @@ export class Transaction {
    * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: COMMIT or ROLLBACK is about to be sent,
    *   or was sent
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
-   *
-   * @example
-   * ```ts
-   * import type { IContainer } from '@ambit/container';
-   * import { runInTransaction, transactionOf } from '@ambit/transaction';
-   *
-   * declare const entities: { flush(): Promise<void> };
-   * declare const requestScope: IContainer;
-   * await runInTransaction(requestScope, async (scope) => {
-   *   transactionOf(scope)?.beforeCommit(() => entities.flush());
-   * });
-   * ```
    */
   beforeCommit(fn: () => void | Promise<void>): void {
     this.#register('beforeCommit', fn);
@@ -701,18 +661,6 @@ export class Transaction {
    *   or its outcome is unknown. After a commit, `fn` is called at once
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
    * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
-   *
-   * @example
-   * ```ts
-   * import type { IContainer } from '@ambit/container';
-   * import { runInTransaction, transactionOf } from '@ambit/transaction';
-   *
-   * declare const cache: { delete(key: string): Promise<void> };
-   * declare const requestScope: IContainer;
-   * await runInTransaction(requestScope, async (scope) => {
-   *   transactionOf(scope)?.afterCommit(() => cache.delete('orders'), { before: 'response' });
-   * });
-   * ```
    */
   afterCommit(fn: () => unknown, options: AfterCommitOptions = {}): void {
     checkOneOf('before', options.before, ['response']);
@@ -727,19 +675,6 @@ export class Transaction {
    *   none was given, that is a `TransactionError`. Its failure goes to `onError`
    * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
-   *
-   * @example
-   * ```ts
-   * import type { IContainer } from '@ambit/container';
-   * import { runInTransaction, transactionOf } from '@ambit/transaction';
-   *
-   * declare const files: { write(name: string): Promise<void>; remove(name: string): Promise<void> };
-   * declare const requestScope: IContainer;
-   * await runInTransaction(requestScope, async (scope) => {
-   *   transactionOf(scope)?.afterRollback(() => files.remove('invoice.pdf'));
-   *   await files.write('invoice.pdf');
-   * });
-   * ```
    */
   afterRollback(fn: (reason: unknown) => unknown): void {
     this.#register('afterRollback', fn);
@@ -752,18 +687,6 @@ export class Transaction {
    * @param fn - receives the outcome of the work around it. Its failure goes to `onError`
    * @throws `TransactionError` `AMBIT_TX_FINISHED` or `AMBIT_TX_ABORTED`: the transaction has completed
    * @throws `TransactionError` `AMBIT_TX_NESTED`: code outside of the nested run in progress registers it
-   *
-   * @example
-   * ```ts
-   * import type { IContainer } from '@ambit/container';
-   * import { runInTransaction, transactionOf } from '@ambit/transaction';
-   *
-   * declare const metrics: { count(name: string): void };
-   * declare const requestScope: IContainer;
-   * await runInTransaction(requestScope, async (scope) => {
-   *   transactionOf(scope)?.afterEnd((outcome) => metrics.count(`order ${outcome}`));
-   * });
-   * ```
    */
   afterEnd(fn: (outcome: TransactionOutcome) => unknown): void {
     this.#register('afterEnd', fn);
@@ -784,11 +707,17 @@ export class Transaction {
   #register(kind: CallbackKind, fn: (argument: never) => unknown, ofWhole = false): void {
     checkFunction('The callback', fn, { required: true });
     if (this.nestedRuns.length > 0 && !ofWhole) refuseOutsider(this.nestedRuns, 'A callback was registered');
-    if (!PHASES[this.#phase].accepts.has(kind)) throw this.#refusal();
+    if (!this.#accepts(kind)) throw this.#refusal();
     const isLate = this.#phase === 'committed';
     const callbacks = isLate ? new Callbacks() : (this.callbacks ??= new Callbacks());
     callbacks.add(kind, fn, ofWhole);
     if (isLate) this.#call(callbacks, () => undefined);
+  }
+
+  #accepts(kind: CallbackKind): boolean {
+    if (this.#phase === 'committed') return kind === 'afterCommit' || kind === 'beforeResponse';
+    if (this.#phase === 'rolled back' || this.#phase === 'unknown') return false;
+    return kind !== 'beforeCommit' || !this.#isRequested;
   }
 
   /** Calls them, now that the transaction is over. `onReleased` is called where its caller may go on. */
