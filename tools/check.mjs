@@ -63,7 +63,7 @@ const STEPS = {
   stays: 'node tools/stays.mjs express sqlite',
   simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/hosts/crowd`,
   pipelines: `${OLDER_EXPRESS} && ${RANDOM} PIPELINED=100000 vitest run --project hosts --silent=false test/hosts/pipelines`,
-  model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/callbacks.property test/graphs-agree`,
+  model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   // The short form of what has found most; with -all, all of them, for hours.

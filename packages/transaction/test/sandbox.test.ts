@@ -82,33 +82,6 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
       expect(await ids(pool)).toEqual([0]);
     });
 
-    test('undoes a transaction that fails, and keeps those before and after it', async () => {
-      await inTransaction(box, (connection) => insert(connection, 1));
-      const failing = inTransaction(box, async (connection) => {
-        await insert(connection, 2);
-        await insert(connection, 1);
-      });
-      await expect(failing).rejects.toMatchObject({ sqlState: '23505' });
-      await inTransaction(box, (connection) => insert(connection, 3));
-      expect(await ids(box)).toEqual([0, 1, 3]);
-    });
-
-    test('writes nothing in a read-only transaction, and writes again after it', async () => {
-      for (const end of ['commit', 'rollback'] as const) {
-        const connection = await box.getConnection();
-        await connection.beginTransaction({ readOnly: true });
-        expect(await ids(connection)).toEqual([0]);
-        const refusal = { code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25006' };
-        await connection.query('SAVEPOINT half');
-        await expect(insert(connection, 1)).rejects.toMatchObject(refusal);
-        await connection.query('ROLLBACK TO SAVEPOINT half');
-        await connection[end]();
-        connection.release();
-      }
-      await insert(box, 2);
-      expect(await ids(box)).toEqual([0, 2]);
-    });
-
     test('begins at every isolation level, because its transactions run one after another', async () => {
       for (const isolation of ['read committed', 'repeatable read', 'serializable'] as const) {
         await runInTransaction(requestScope(box), (scope) => insert(scope.resolve('IConnection'), isolation.length), {
@@ -152,18 +125,6 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
       expect(await ids(box)).toEqual([0]);
     });
 
-    test('takes the connection away from work that has not finished when it is rolled back', async () => {
-      await box.rollback();
-      box = await sandbox(pool, { closeTimeoutMs: 10 });
-      const connection = await box.getConnection();
-      await connection.beginTransaction();
-      await insert(connection, 1);
-      await box.rollback();
-      await expect(insert(connection, 2)).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
-      connection.release();
-      expect(await ids(pool)).toEqual([0]);
-    });
-
     test('runs statements that were not awaited one after another', async () => {
       const connection = await box.getConnection();
       const results = await Promise.allSettled([1, 1, 2, 2, 3].map((id) => insert(connection, id)));
@@ -176,14 +137,6 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
         'fulfilled',
       ]);
       expect(await ids(box)).toEqual([0, 1, 2, 3]);
-    });
-
-    test('undoes what a connection released in a transaction did, before the next user has it', async () => {
-      const connection = await box.getConnection();
-      await connection.beginTransaction();
-      void insert(connection, 1);
-      connection.release();
-      expect(await ids(box)).toEqual([0]);
     });
 
     test.each<SandboxOptions>([
