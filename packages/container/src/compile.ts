@@ -16,7 +16,6 @@ import {
 import { askFor, directResolvers } from './registering.js';
 import type { Binding } from './registration.js';
 import {
-  fresh,
   giving,
   givingRegistered,
   isMade,
@@ -214,7 +213,7 @@ function resolveLater(scope: Container, key: Key): unknown {
 /** Resolves the match that the scope owns, whether the scope is disposed or not. */
 export function makeAt(scope: Container, key: Key, found: Match): unknown {
   const walk = compiling(scope.shape, { ask: (asked) => askFor(scope, asked) });
-  return fresh(scope.shape, key, compile(scope.shape, found, undefined, walk) as Resolver)(scope);
+  return SHARED.fresh(scope.shape, key, compile(scope.shape, found, undefined, walk) as Resolver)(scope);
 }
 
 function undecorated(binding: Binding, home: Shape, needs: readonly Resolver[], templates: Templates): Resolver {
@@ -243,16 +242,16 @@ const VERY_OFTEN = 16_000;
 /** The function that `resolve` calls for the key; compiled for the shape of the scope and remembered there. */
 export function resolverFor(scope: Container, key: Key): Resolver {
   const [direct] = directResolvers(scope, key);
-  if (direct) return fresh(scope.shape, key, direct);
+  if (direct) return SHARED.fresh(scope.shape, key, direct);
   return workedOut(scope, key, 'resolvers', (shape, found, walk) => entry(shape, key, found, walk, SHARED));
 }
 
 /** The function that `resolveAll` calls for the key. */
 export function collectionFor(scope: Container, key: Key): Resolver {
   const direct = directResolvers(scope, key).toReversed();
-  if (direct[0]) return fresh(scope.shape, key, (from) => direct.map((get) => get(from)));
+  if (direct[0]) return SHARED.fresh(scope.shape, key, (from) => direct.map((get) => get(from)));
   return workedOut(scope, key, 'collections', (shape, _, walk) =>
-    fresh(shape, key, deliver(all(key), shape, undefined, walk) as Resolver),
+    SHARED.fresh(shape, key, deliver(all(key), shape, undefined, walk) as Resolver),
   );
 }
 
@@ -296,7 +295,7 @@ function entry(shape: Shape, key: Key, found: Match | undefined, walk: Walk, tem
   const get = (found ? compile(shape, found, undefined, walk) : deliver(key, shape, undefined, walk)) as Resolver;
   const { binding, owner } = found as Match;
   if (binding.singleton) return templates.existing(shape.levelsTo(owner), owner.slots.of(binding), key, shape, get);
-  return binding.source.kind === 'value' ? get : fresh(shape, key, get);
+  return binding.source.kind === 'value' ? get : templates.fresh(shape, key, get);
 }
 
 /** Counts until the key turns out to be called often, and has it compiled again then. */

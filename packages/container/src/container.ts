@@ -17,7 +17,7 @@ import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap
 import { findDisposer, keepLayers, noteGiven } from './ownership.js';
 import { add, directResolvers } from './registering.js';
 import type { Binding, Bound, Registered } from './registration.js';
-import { ago, BUSY, isPromise, isThenable, NEAR, type Page, progress, type ScopeOptions, Shape } from './shape.js';
+import { BUSY, isPromise, isThenable, NEAR, type Page, progress, type ScopeOptions, Shape } from './shape.js';
 import { start } from './start.js';
 import { settlesWithin, timeLimit, type TimeLimit } from './time-limit.js';
 
@@ -105,7 +105,6 @@ export class Container implements IContainer, AsyncDisposable {
   newest: Container | undefined = undefined;
   /** @internal */ older: Container | undefined = undefined;
   /** @internal */ newer: Container | undefined = undefined;
-  /** @internal When it was opened, in tenths of a second. */ readonly opened: number;
 
   /**
    * Makes the outermost scope. The child scopes come from `createScope()`.
@@ -126,7 +125,6 @@ export class Container implements IContainer, AsyncDisposable {
   constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
     this.parent = parent;
     this.shape = shape ?? Shape.outermost(first, second);
-    this.opened = this.shape.plans.tenths();
     // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
     this.slots = new Array<unknown>(Math.min(this.shape.slots.size, NEAR));
   }
@@ -196,13 +194,13 @@ export class Container implements IContainer, AsyncDisposable {
   /**
    * Opens a child scope, for example for a request. Dispose it when the request is finished.
    *
-   * @param options - the tags of the scope. Default: none
+   * @param options - the tags of the scope, and services of its own. Default: none
    * @returns the child scope
    * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_OPTION`: the tags are not a list of strings
    */
-  createScope({ tags = [] }: ScopeOptions = {}): Container {
+  createScope({ tags = [], services }: ScopeOptions = {}): Container {
     if (this.closed) this.refuseDisposed('createScope');
-    const scope = new Container(undefined, undefined, this, this.shape.child(tags));
+    const scope = new Container(undefined, undefined, this, this.shape.child(tags, services));
     const { newest } = this;
     if (newest) newest.newer = scope;
     scope.older = newest;
@@ -319,7 +317,9 @@ export class Container implements IContainer, AsyncDisposable {
       key,
       about: `${doing}(${key === undefined ? '' : show(key)})`,
       tags: this.shape.lineage,
-      hint: `it was opened ${ago(this.opened)}, and ${hintOf(key, `${doing} disposed`) ?? 'something outlived it: await all its work before dispose(), or use a scope with a longer lifetime'}`,
+      hint:
+        hintOf(key, `${doing} disposed`) ??
+        'something outlived it: await all its work before dispose(), or use a scope with a longer lifetime',
     });
   }
 

@@ -2,7 +2,7 @@ import { channel, subscribe, unsubscribe } from '#platform';
 import type { Container } from './container.js';
 import { ContainerError, showTags } from './errors.js';
 import type { Binding } from './registration.js';
-import { ago, type Observer, type Resolver } from './shape.js';
+import type { Observer, Resolver } from './shape.js';
 
 /** Of Node's channels these members: who has no types of Node compiles these declarations, too. */
 interface Channel {
@@ -123,7 +123,7 @@ export const openScopes = (container: Container): Container[] => container.desce
  * For tests: fails if a scope below the container is still open.
  *
  * @param container - the application's container, after the test has disposed its scopes
- * @throws `ContainerError` `AMBIT_UNDISPOSED`: scopes are open; with the age of each and, after {@link trackScopes}, where it was opened
+ * @throws `ContainerError` `AMBIT_UNDISPOSED`: scopes are open; after {@link trackScopes}, with where each was opened
  *
  * @example
  * ```ts
@@ -139,10 +139,7 @@ export function expectNoOpenScopes(container: Container): void {
   const isTracked = isTracking();
   const each = open
     .slice(0, 10)
-    .map(
-      (scope) =>
-        `\n${showTags(scope.shape.lineage)} opened ${ago(scope.opened)}\n${isTracked ? (scope.rare?.openedBy ?? '') : ''}`,
-    );
+    .map((scope) => `\n${showTags(scope.shape.lineage)}${isTracked ? `\n${scope.rare?.openedBy ?? ''}` : ''}`);
   throw new ContainerError('AMBIT_UNDISPOSED', {
     about: `${open.length} ${open.length === 1 ? 'scope is' : 'scopes are'} still open${each.join('')}${open.length > 10 ? `\n... and ${open.length - 10} more` : ''}`,
     hint: isTracked

@@ -1,5 +1,5 @@
-import { hasClock, setTimeout } from '#platform';
 import type { Container } from './container.js';
+import type { Factory } from './contract.js';
 import { areTags, checkedTags, type Lineage } from './errors.js';
 import { type Injector, MetadataInjector } from './inject.js';
 import type { AbstractClass, Class, Dependency, Key } from './keys.js';
@@ -66,8 +66,6 @@ export class Plans {
   readonly cached = new Map<object, () => void>();
   /** The bindings of classes without a registration: the container makes these from their dependencies. */
   readonly #classes = new WeakMap<AbstractClass, Binding>();
-  #now = 0;
-  #isFresh = !hasClock;
 
   constructor(readonly injector: Injector) {}
 
@@ -85,22 +83,7 @@ export class Plans {
     if (!binding) this.#classes.set(target, (binding = Registration.fromClass(target as Class).to(target)));
     return binding;
   }
-
-  /** Tenths of a second since the process started. Reads the clock ten times a second: a reading costs as much as opening a scope. */
-  tenths(): number {
-    if (!this.#isFresh) {
-      this.#isFresh = true;
-      // A small integer: V8 would allocate any other number for each scope.
-      this.#now = (performance.now() / 100) | 0;
-      setTimeout(() => (this.#isFresh = false), 100).unref();
-    }
-    return this.#now;
-  }
 }
-
-/** How long ago that was, for a message. */
-export const ago = (tenths: number): string =>
-  hasClock ? `${((performance.now() - tenths * 100) / 1000).toFixed(1)} s ago` : 'earlier';
 
 const NO_KEY = Symbol('no key');
 
@@ -130,6 +113,11 @@ const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 export interface ScopeOptions {
   /** The purposes of the scope, such as `request`. Predicates of registrations read the tags. */
   readonly tags?: readonly string[];
+  /**
+   * Factories of services that each such scope has of its own: called with the scope when it is first asked for one, and disposed by other
+   * code. Scopes that are opened with the same object share what is compiled for it, so that it costs them nothing.
+   */
+  readonly services?: Readonly<Record<string, Factory>> | undefined;
 }
 
 /**
@@ -147,7 +135,9 @@ export class Shape implements Tagged {
   often = new Often();
   /** How often `resolve` was called for keys without functions of their own. */
   calls = 0;
-  #children: Map<string, Shape> | undefined = undefined;
+  /** The services that its scopes were opened with. */
+  services: ScopeOptions['services'] = undefined;
+  #children: Map<string | object, Shape> | undefined = undefined;
   #latest: Shape | undefined = undefined;
   #variants: Map<Key | Shape, Shape> | undefined = undefined;
   /** The values among the bindings, computed on demand. */
@@ -273,15 +263,23 @@ export class Shape implements Tagged {
     return needs ?? (source.kind === 'class' ? this.plans.injector.dependencies(source.target) : []);
   }
 
-  /** The shape of a child scope with these tags. */
-  child(tags: readonly string[]): Shape {
+  /** The shape of a child scope with these tags and services. */
+  child(tags: readonly string[], services?: ScopeOptions['services']): Shape {
     // Most scopes of one parent are of one kind.
-    if (this.#latest && areEqual(this.#latest.tags, tags)) return this.#latest;
-    const make = () => new Shape(this, checkedTags(tags), this.plans);
-    this.#children ??= new Map<string, Shape>();
-    const shape = this.#cached(this.#children, nameOf(tags), make);
-    // Two lists of tags with NUL characters may have one name.
+    const latest = this.#latest;
+    if (latest && latest.services === services && areEqual(latest.tags, tags)) return latest;
+    const make = () => new Shape(this, checkedTags(tags), this.plans).#with(services);
+    this.#children ??= new Map<string | object, Shape>();
+    const shape = this.#cached(this.#children, services ?? nameOf(tags), make);
+    // Two lists of tags with NUL characters may have one name, and the same services may be for other tags.
     return areEqual(shape.tags, tags) ? (this.#latest = shape) : make();
+  }
+
+  #with(services: ScopeOptions['services']): this {
+    this.services = services;
+    for (const [key, make] of Object.entries(services ?? {}))
+      this.add([{ key, source: { kind: 'factory', make }, singleton: true, externallyOwned: true }]);
+    return this;
   }
 
   /** Adds bindings to a shape that belongs to one scope. Copies, as one may be added twice. */
@@ -466,20 +464,6 @@ export function* unfinished(): Generator<Root> {
     if (frame.root) yield frame.root;
   }
 }
-
-/** The resolver of a key that always makes something. */
-export const fresh = (shape: Shape, key: Key, get: Resolver): Resolver => {
-  const root = { key, shape };
-  return (scope) => {
-    progress.root = root;
-    progress.resolving++;
-    try {
-      return get(scope);
-    } finally {
-      progress.resolving--;
-    }
-  };
-};
 
 // A factory that runs within itself so many times, also through child scopes, is a circular dependency.
 const MOST_ROUNDS = 100;

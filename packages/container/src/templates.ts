@@ -154,6 +154,19 @@ const existingFirst = (
   };
 };
 
+/** A call of `resolve` that makes something begins. */
+const beginning =
+  (root: Root, get: Resolver, { progress: now }: Constants) =>
+  (scope: Container) => {
+    now.root = root;
+    now.resolving++;
+    try {
+      return get(scope);
+    } finally {
+      now.resolving--;
+    }
+  };
+
 /** A copy of the function; the function itself where the platform refuses that, as Workers do while they serve a request. */
 const copyOf = <F extends (...args: never[]) => unknown>(template: F): F => {
   try {
@@ -179,6 +192,8 @@ export interface Templates {
   fromAbove(levels: number, get: Resolver): Resolver;
   /** Looks into the slot of the owner first. */
   existing(levels: number, slot: number, key: Key, shape: Shape, get: Resolver): Resolver;
+  /** Makes something at each `resolve` of the key. */
+  fresh(shape: Shape, key: Key, get: Resolver): Resolver;
 }
 
 const templatesBy = (copy: typeof copyOf): Templates => ({
@@ -189,6 +204,7 @@ const templatesBy = (copy: typeof copyOf): Templates => ({
   fromAbove: (levels, get) => copy(fromAncestor)(levels, get),
   existing: (levels, slot, key, shape, get) =>
     copy(existingFirst)(levels, slot, indexOf(slot), slot < NEAR, { key, shape }, get, constants),
+  fresh: (shape, key, get) => copy(beginning)({ key, shape }, get, constants),
 });
 
 /** Shared by all bindings: made at once, slower to run. */

@@ -31,7 +31,7 @@ async function errorOf(use: () => unknown): Promise<ContainerError> {
 afterEach(() => void vi.restoreAllMocks());
 
 describe('a scope that was disposed', () => {
-  it.each(uses)('refuses %s, and says what was asked of which scope, with tags and age', async (name, use, key) => {
+  it.each(uses)('refuses %s, and says what was asked of which scope, with its tags', async (name, use, key) => {
     const { app, request } = family();
     app.register('IUsers', () => 1);
     await request.dispose();
@@ -39,7 +39,6 @@ describe('a scope that was disposed', () => {
     expect(error).toMatchObject({ code: 'AMBIT_DISPOSED', key, tags: [['application'], ['request', 'api']] });
     expect(error.message).toContain(name);
     expect(error.message).toContain('[application] > [request, api]');
-    expect(error.message).toMatch(/opened \d+\.\d s ago/);
     expect(error.hint).not.toBe('');
     if (key) expect(error.message).toContain(`'${key}'`);
   });
@@ -64,16 +63,5 @@ describe('a scope that was disposed', () => {
     const refusals = [request, transaction].map((scope) => errorOf(() => use(scope)));
     await disposal;
     for (const refusal of refusals) expect((await refusal).code).toBe('AMBIT_DISPOSED');
-  });
-
-  it('refuses in the very tick of the call, with disposers still to run below and above', () => {
-    const { app, request } = family();
-    const transaction = request.createScope();
-    for (const scope of [app, request, transaction]) scope.defer(() => Promise.resolve());
-    void app.dispose();
-    for (const scope of [app, request, transaction]) {
-      expect(scope.disposed).toBe(true);
-      expect(() => scope.resolve('IUsers')).toThrow('AMBIT_DISPOSED');
-    }
   });
 });

@@ -57,16 +57,14 @@ describe('expectNoOpenScopes', () => {
     expectNoOpenScopes(app);
   });
 
-  it('names the tags and the age of what is open, and says how to learn where it was opened', () => {
+  it('names the tags of what is open, and says how to learn where it was opened', () => {
     const app = application();
     handleRequest(app).createScope({ tags: ['transaction', 'audited'] });
-    const now = performance.now();
-    vi.spyOn(performance, 'now').mockImplementation(() => now + 65_000);
     const { code, message, hint } = complaint(app);
     expect(code).toBe('AMBIT_UNDISPOSED');
     expect(message).toContain('2 scopes');
-    expect(message).toMatch(/\[application\] > \[request\] opened 65\.\d s ago/);
-    expect(message).toMatch(/\[application\] > \[request\] > \[transaction, audited\] opened 65\.\d s ago/);
+    expect(message).toContain('\n[application] > [request]\n');
+    expect(message).toContain('[application] > [request] > [transaction, audited]');
     expect(hint).toContain('trackScopes()');
   });
 
@@ -75,7 +73,7 @@ describe('expectNoOpenScopes', () => {
     trackScopes();
     handleRequest(app);
     const { message, hint } = complaint(app);
-    const [, where] = message.split(/opened .* ago\n/);
+    const [, where] = message.split('[request]\n');
     expect(where?.split('\n')[0]).toContain('handleRequest');
     expect(where?.split('\n')[0]).toContain('leaks.test.ts');
     expect(hint).not.toContain('trackScopes');

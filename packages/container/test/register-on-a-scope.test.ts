@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { Registration, type IContainer } from '../src/index.js';
+import { describe, expect, it, vi } from 'vitest';
+import { type Container, Registration, type IContainer } from '../src/index.js';
+import { heapAfterCollection } from './support/memory.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction } from './support/scopes.js';
 
@@ -72,5 +73,51 @@ describe('register', () => {
     expect(request.register('IUser', () => 'Ada')).toBe(request);
     expect(request.addRegistration(orders)).toBe(request);
     expect(request.addRegistration()).toBe(request);
+  });
+
+  it('does not hold the value of a factory that another one has replaced', async () => {
+    const app = openApplication().register('IJob', (from) => from.createScope({ tags: ['job'] }));
+    const job = new WeakRef(app.resolve<Container>('IJob'));
+    await job.deref()?.dispose();
+    app.register('IJob', () => 'another');
+    await heapAfterCollection();
+
+    expect(job.deref()).toBeUndefined();
+  });
+});
+
+describe('the services that scopes are opened with', () => {
+  const services = { IRequestId: () => ({ dispose: vi.fn<() => void>() }) };
+  const needsId = Registration.fromFactory((id) => ({ id }), ['IRequestId']).to('ILog');
+
+  it('are made once a scope, when it or one below asks, and are not disposed', async () => {
+    const app = openApplication(needsId);
+    const [one, other] = [1, 2].map(() => app.createScope({ tags: ['request'], services })) as [Container, Container];
+    const id = one.resolve<ReturnType<typeof services.IRequestId>>('IRequestId');
+
+    expect(openTransaction(one).resolve('ILog')).toEqual({ id });
+    expect(openTransaction(one).resolve('IRequestId')).toBe(id);
+    expect(other.resolve('IRequestId')).not.toBe(id);
+    await app.dispose();
+    expect(id.dispose).not.toHaveBeenCalled();
+  });
+
+  it('receive the scope that was opened with them, and give way to what is registered on it', () => {
+    const app = openApplication();
+    const own = { IScope: (scope: IContainer) => scope };
+    const request = app.createScope({ tags: ['request'], services: own });
+
+    expect(openTransaction(request).resolve('IScope')).toBe(request);
+    expect(request.register('IScope', () => 'another').resolve('IScope')).toBe('another');
+  });
+
+  it('belong to no other scope with the same tags, nor to one with other services', () => {
+    const app = openApplication();
+    const others = [undefined, { IOther: () => 1 }].map((own) => app.createScope({ tags: ['request'], services: own }));
+    const job = app.createScope({ tags: ['job'], services });
+
+    expect(job.has('IRequestId')).toBe(true);
+    expect(others.map((scope) => scope.has('IRequestId'))).toEqual([false, false]);
+    expect(app.createScope({ tags: ['request'], services }).tags).toEqual(['request']);
   });
 });

@@ -57,7 +57,8 @@ export function useTransactions(): void {
 }
 
 /** As early as possible, so that routers of other copies of Express are observed before a request enters them. */
-export function observeRoutersIfUsed(req: object): void {
+export function enter(req: IncomingMessage, res: ServerResponse): void {
+  if (!ARE_SHARED) shareShapes(req, res);
   if (areUsed || handlerFailed.hasSubscribers) observeRouters(req);
 }
 
@@ -181,8 +182,7 @@ const ARE_SHARED = Number.parseInt(process.versions.v8, 10) >= 13;
  * own, which is copied with every property it gets, and which no cache knows: on Node 20 that is a third of all the time
  * a request takes. As dictionaries they share one shape, and an object from which a property is deleted becomes one.
  */
-export function shareShapes(req: IncomingMessage, res: ServerResponse): void {
-  if (ARE_SHARED) return;
+function shareShapes(req: IncomingMessage, res: ServerResponse): void {
   putBack(req as IncomingMessage & { res?: unknown }, 'res');
   putBack(res, 'req');
 }

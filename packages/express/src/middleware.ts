@@ -22,11 +22,10 @@ import {
 import { inOwnContext } from '@ambit/transaction/host';
 import type { Request, RequestHandler, Response } from 'express';
 import {
+  enter,
   guardNext,
   heldResponseOf,
   observeRouters,
-  observeRoutersIfUsed,
-  shareShapes,
   useTransactions,
   watchFailures,
   wouldSeeFailure,
@@ -125,12 +124,11 @@ export function containerMiddleware(
 ): Middleware {
   const host = RequestHost.over(container, options, 'containerMiddleware()');
   return function openContainer(incoming, outgoing, next) {
-    const [req, res] = [incoming as Request, outgoing as Response];
-    shareShapes(req, res);
-    observeRoutersIfUsed(req);
-    const request = new ConnectedRequest(req, res, host);
+    const req = incoming as Request;
+    const request = new ConnectedRequest(req, outgoing, host);
     request.open((error) => {
-      const { scope } = request.active;
+      const { scope } = request;
+      enter(req, outgoing);
       if (scope) req.container = scope;
       next(error);
     });

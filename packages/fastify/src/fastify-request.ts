@@ -113,26 +113,23 @@ export class FastifyRequestState {
 
   /** Its open transaction. */
   get transaction(): RequestTransaction | undefined {
-    return this.connected.active.transaction;
+    return this.connected.transaction;
   }
 
   /** Goes on in the scope of its transaction, as the current one. */
   runIn(transactionScope: IContainer, goOn: () => void): void {
-    const { active } = this.connected;
-    active.currentScope = transactionScope;
-    active.run(goOn);
+    this.connected.currentScope = transactionScope;
+    this.connected.run(goOn);
   }
 
   /** The current scope is its own again. */
   leaveScope(): void {
-    const { active } = this.connected;
-    active.currentScope = active.scope;
+    this.connected.currentScope = this.connected.scope;
   }
 
   /** Error handlers must not get the scope of a transaction that failed. */
   runErrorHandler(goOn: () => void): void {
-    const { active } = this.connected;
-    active.run(goOn, active.scope);
+    this.connected.run(goOn, this.connected.scope);
   }
 
   /** Begins a transaction. Its promise rejects with nothing left behind. */
@@ -140,8 +137,8 @@ export class FastifyRequestState {
     prepared: PreparedTransactionOptions,
     { isOfRoute }: { readonly isOfRoute: boolean },
   ): WatchedPromise<IContainer> {
-    const { active, isOut, res, scope } = this.connected;
-    if (!scope || isOut || active.isDisposed) return this.#refuse('AMBIT_DISPOSED');
+    const { isDisposed, isOut, res, scope } = this.connected;
+    if (!scope || isOut || isDisposed) return this.#refuse('AMBIT_DISPOSED');
     if (this.transaction) return this.#refuse('AMBIT_TX_ALREADY_OPEN');
     if (res.headersSent) {
       closeUnlessEnded(res);
@@ -213,7 +210,7 @@ export class FastifyRequestState {
     const failedStep = { error, isKnown, log: () => this.#log(error) };
     this.failedStep = failedStep;
     // After `hijack()` no hook has seen the response. Not `writableFinished`, see below.
-    this.connected.onFinished(() => {
+    this.connected.onEnd(() => {
       if (this.failedStep === failedStep && this.reply.raw.writableEnded && !isKnown()) failedStep.log();
     });
   }
@@ -230,7 +227,7 @@ export class FastifyRequestState {
     // A handler whose statement was refused with the rollback responds by itself.
     await setImmediate();
     const { reply } = this;
-    const isOpen = this.transaction === transaction && !this.hasResponse && !this.connected.active.isDisposed;
+    const isOpen = this.transaction === transaction && !this.hasResponse && !this.connected.isDisposed;
     if (!isOpen || reply.sent || reply.raw.headersSent) return;
     this.failed ??= new FailedRequest(error);
     reply.header('retry-after', '1').send(error);

@@ -129,7 +129,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       ...scopeOptions,
       ...(isEssential && { isEssential: ({ raw }) => isEssential(raw) }),
       onDisposeError: report,
-      callsFinish: true,
+      callsEnd: true,
       rollbackBeforeDisposal: ({ [STATE]: state }, transaction, reason) =>
         state ? state.close(transaction, reason) : transaction.rollback(reason),
       connections,
@@ -154,7 +154,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     const connected = new ConnectedRequest(request.raw, reply.raw, host, request);
     request[STATE] = new FastifyRequestState(connected, reply);
     connected.open((error) => {
-      const { scope } = connected.active;
+      const { scope } = connected;
       if (scope) request.container = scope;
       done(error as Error);
     });
@@ -162,7 +162,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
   server.addHook('onResponse', ({ [STATE]: active }, { raw }, done) => {
     // Injected requests have their whole response before `writableFinished` says so.
-    if (active) active.connected.finish(!active.connected.isWhole && !isInjectedWhole(raw));
+    if (active) active.connected.end(!active.connected.isWhole && !isInjectedWhole(raw));
     done();
   });
   // A hook before ours that fails keeps the one above from being run.
@@ -171,11 +171,11 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   if (disposeOn !== 'response') {
     server.addHook('onError', (request, _reply, error, done) => {
       // Without `done` no error handler is called, and nothing is logged: nobody waits for a response.
-      if (!request[STATE]?.connected.active.isOfDisconnect(error)) done();
+      if (!request[STATE]?.connected.isOfDisconnect(error)) done();
     });
     server.addHook('onError', (request, reply, error, done) => {
       const timeLimit = limit((late) => void report(late, request));
-      goOnAfter(request[STATE]?.connected.active.dispose(error), reply, done, { limit: timeLimit });
+      goOnAfter(request[STATE]?.connected.dispose(error), reply, done, { limit: timeLimit });
     });
   }
 
@@ -204,22 +204,22 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   server.addHook('onClose', async () => {
     // The server knows of no injected requests, so `close()` waits for them here.
     const injected = [...connections.requests()].filter(({ res }) => isInjected(res));
-    for (const connected of injected) if (isHijacked(requestOf(connected)[STATE]?.reply)) connected.finish(true);
+    for (const connected of injected) if (isHijacked(requestOf(connected)[STATE]?.reply)) connected.end(true);
     const inProgress = injected.filter(({ isOut }) => !isOut);
-    const finished = Promise.all(inProgress.map((connected) => connected.whenFinished()));
+    const finished = Promise.all(inProgress.map((connected) => connected.whenEnded()));
     // The handler may never respond, and there is no client that would leave.
     const timeLimit = limit((late) => {
       for (const connected of inProgress) if (!connected.isOut) void report(late, requestOf(connected));
     });
     await settleWithin(finished, timeLimit).catch(() => undefined);
-    for (const connected of inProgress) connected.finish(true);
+    for (const connected of inProgress) connected.end(true);
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();
     connections.closed();
   });
 }
 
-const requestOf = ({ active }: ConnectedRequest): FastifyRequest => active.request as FastifyRequest;
+const requestOf = ({ request }: ConnectedRequest): FastifyRequest => request as FastifyRequest;
 
 /** Where the handler resolves from the request scope, a transaction that never began would be missed by nobody. */
 function refuseUnseenRoutes(server: FastifyInstance): void {
@@ -401,7 +401,7 @@ function registerTransaction(server: FastifyInstance, own: TransactionPluginOpti
     if (!active) return done();
     active.hasResponse = true;
     const { transaction } = active;
-    if (active.isRolledBack) active.connected.active.respondedWith(reply.statusCode);
+    if (active.isRolledBack) active.connected.respondedWith(reply.statusCode);
     // The last hook of the route commits.
     if (transaction && active.isOfRoute) return done();
     const complaint = transaction && complaintOf(transaction);

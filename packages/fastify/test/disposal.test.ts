@@ -1,4 +1,4 @@
-import { type Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
+import { type Container, hasTag, type IContainer, onDispose, Registration, scope, singleton } from '@ambit/container';
 import { signal } from '@ambit/test-kit';
 import { fastify, type FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
@@ -19,12 +19,13 @@ describe('a request scope is disposed although', () => {
   });
 
   test('its container takes no registrations, and it waits behind another on a socket that dies', async () => {
-    const made = await application({ plugin: { disposeOn: 'response' } });
-    const refuse = (): never => {
-      throw new Error('read-only');
+    const container: IContainer = {
+      resolve: (key: string) => made.container.resolve(key) as never,
+      register: () => expect.unreachable('read-only'),
+      dispose: () => made.container.dispose(),
+      createScope: (options) => Object.assign(made.container.createScope(options), { register: container.register }),
     };
-    const createScope = made.container.createScope.bind(made.container);
-    made.container.createScope = (options) => Object.assign(createScope(options), { register: refuse });
+    const made = await application({ plugin: { disposeOn: 'response', container } });
     const failed = signal();
     made.app.get('/first', pending).get('/second', pending);
     made.app.setErrorHandler((_error, { url }) => {

@@ -38,17 +38,16 @@ export class Sockets {
     const { incoming, outgoing } = Object(c.env) as { incoming?: IncomingMessage; outgoing?: ServerResponse };
     if (!incoming || !outgoing) return undefined;
     const request = new ConnectedRequest(incoming, outgoing, this.#host, c);
-    const { active } = request;
     let outcome: { readonly error: unknown } | undefined;
     let settle = (error: unknown): void => {
       outcome = { error };
     };
     request.open((error) => settle(error));
-    if (outcome) return opened(active, outcome.error);
+    if (outcome) return opened(request, outcome.error);
     return new Promise<unknown>((resolve) => {
-      active.onDisconnect(resolve);
+      request.onDisconnect(resolve);
       settle = resolve;
-    }).then((error) => opened(active, error));
+    }).then((error) => opened(request, error));
   }
 }
 

@@ -1,8 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { IContainer } from '@ambit/container';
-import { ActiveRequest } from './host/index.js';
+import { ActiveRequest } from './request/index.js';
 import {
   type Channel,
   channelOf,
@@ -93,12 +92,15 @@ export class Connection {
     if (this.#length < most && !this.#isFinishing) return true;
     if (res.socket !== null || most === Infinity) return true;
     // A middleware that is mounted twice has two requests for each response.
-    const responses = new Set(Array.from(this, (request) => request.res));
-    if (responses.has(res)) return true;
-    if (!this.#isFinishing && (responses.size < most || !this.finish())) return true;
+    for (let request = this.newest; request; request = request.older) if (request.res === res) return true;
+    if (!this.#isFinishing && (this.#responses < most || !this.finish())) return true;
     this.#refused += 1;
     this.connections?.limitHeldBytes();
     return false;
+  }
+
+  get #responses(): number {
+    return new Set(Array.from(this, ({ res }) => res)).size;
   }
 
   add(request: ConnectedRequest): void {
@@ -161,11 +163,8 @@ const FEW_REQUESTS = 20;
 
 type Done = (error?: unknown) => void;
 
-/** For what is done when the listeners of an event have all been called, at less than `queueMicrotask()` costs. */
-const NOW = Promise.resolve();
-
 /**
- * A request on its connection, from its arrival until its response is sent or its client has disconnected; it finishes once.
+ * A request on its connection, from its arrival until its response is sent or its client has disconnected; it ends once.
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
@@ -186,7 +185,7 @@ const NOW = Promise.resolve();
  * }).listen(3000);
  * ```
  */
-export class ConnectedRequest {
+export class ConnectedRequest extends ActiveRequest {
   /** The request. */
   readonly req: IncomingMessage;
   /** Its response. */
@@ -195,15 +194,13 @@ export class ConnectedRequest {
   older: ConnectedRequest | undefined = undefined;
   /** The request behind it on the connection, while both are in progress. */
   newer: ConnectedRequest | undefined = undefined;
-  /** Its scope and its signal. */
-  readonly active: ActiveRequest;
   /** Its response is out, or its client has disconnected; {@link ActiveRequest.isFinished} follows in the same tick. */
   isOut = false;
   readonly #host: RequestHost;
   readonly #connection: Connection;
   /** True if its connection serves it; see {@link Connection.takes}. */
   readonly #isTaken: boolean;
-  #onFinished: (() => void)[] | undefined = undefined;
+  #onEnd: (() => void)[] | undefined = undefined;
 
   /**
    * Begins when the request has arrived, and watches its response and its connection from then on.
@@ -214,10 +211,10 @@ export class ConnectedRequest {
    * @param request - the request as the framework knows it, for the functions among the options. Default: `req`
    */
   constructor(req: IncomingMessage, res: ServerResponse, host: RequestHost, request: unknown = req) {
+    super(host.scopes, request);
     this.req = req;
     this.res = res;
     this.#host = host;
-    this.active = new ActiveRequest(host.scopes, request);
     const { connections } = host.framework;
     const connection =
       Connection.of(req) ?? Connection.open(req, connections ?? ServerConnections.ofSocket(req.socket));
@@ -227,34 +224,29 @@ export class ConnectedRequest {
   }
 
   /**
-   * Finds that of a request.
+   * Finds that of a response.
    *
    * @param req - the request
    * @param res - its response
-   * @returns undefined if the request has finished, or no host has made one
+   * @returns undefined if the request has ended, or no host has made one
    */
-  static of(req: IncomingMessage, res: ServerResponse): ConnectedRequest | undefined {
+  static ofResponse(req: IncomingMessage, res: ServerResponse): ConnectedRequest | undefined {
     for (const request of Connection.of(req) ?? []) if (request.res === res) return request;
     return undefined;
   }
 
-  /** The request scope; undefined until it is opened. */
-  get scope(): IContainer | undefined {
-    return this.active.scope;
-  }
-
   /**
-   * Calls `act` once, when the request has finished. Call it before that: it does not look back.
+   * Calls `act` once, when the request has ended. Register it before: later ones are never called.
    *
    * @param act - is called in the order of these calls
    */
-  onFinished(act: () => void): void {
-    (this.#onFinished ??= []).push(act);
+  onEnd(act: () => void): void {
+    (this.#onEnd ??= []).push(act);
   }
 
-  /** Resolves when the request has finished. Call it before that: it does not look back. */
-  whenFinished(): Promise<void> {
-    return new Promise((resolve) => this.onFinished(resolve));
+  /** Resolves when the request has ended. Call it before that. */
+  whenEnded(): Promise<void> {
+    return new Promise((resolve) => this.onEnd(resolve));
   }
 
   /**
@@ -269,31 +261,29 @@ export class ConnectedRequest {
     else if (!isLast(this.res)) this.#openWhenNext(done);
   }
 
-  /** The connection is lost, or will take no response to this request: finishes it. */
+  /** The connection is lost, or will take no response to this request. */
   lose(): void {
-    this.finish(!this.isWhole);
+    this.end(!this.isWhole);
   }
 
-  /** Finishes a request whose response is out, or never will be, where no event said so. */
-  finishIfSent(): void {
+  /** Ends a request whose response is out, or never will be, where no event said so. */
+  endIfSent(): void {
     const { isWhole, res } = this;
-    if (isWhole || res.destroyed || this.#host.framework.isAbandoned?.(res)) this.finish(!isWhole);
+    if (isWhole || res.destroyed || this.#host.framework.isAbandoned?.(res)) this.end(!isWhole);
   }
 
   /**
-   * Finishes the request: aborts its signal where the client has disconnected, and disposes its scope. A second call changes nothing.
+   * Ends the request: aborts its signal where the client has disconnected, and disposes its scope. A second call changes nothing.
    *
    * @param isDisconnected - whether the client left before it had its response
    */
-  finish(isDisconnected: boolean): void {
+  end(isDisconnected: boolean): void {
     if (this.isOut) return;
     this.isOut = true;
     this.#connection.remove(this);
-    if (isDisconnected) this.active.disconnect();
-    // The listeners of the response behind ours still have the scope.
-    const reason = this.#reason;
-    void NOW.then(() => this.active.finish(reason));
-    for (const act of this.#onFinished ?? []) act();
+    if (isDisconnected) this.disconnect();
+    this.finishBehindListeners(this.res.statusCode);
+    for (const act of this.#onEnd ?? []) act();
   }
 
   /** The client has all of the response. (To Node, one of HTTP/2 to HEAD is written from the beginning.) */
@@ -301,30 +291,23 @@ export class ConnectedRequest {
     return this.res.writableEnded && this.res.writableFinished;
   }
 
-  /** Why a request that has finished failed: its client disconnected, its handler threw, or its response says so. */
-  get #reason(): unknown {
-    const { active, res } = this;
-    if (!active.disconnectReason) active.respondedWith(res.statusCode);
-    return active.disconnectReason ?? active.failure;
-  }
-
   #join(): void {
     const { req, res } = this;
     const connection = this.#connection;
     connection.add(this);
-    if (!this.#host.framework.callsFinish) {
+    if (!this.#host.framework.callsEnd) {
       // The compatibility layer of HTTP/2 emits `finish` in every case, also when the stream was cut off.
-      res.on('finish', () => this.finish(req.httpVersionMajor > 1 && !this.isWhole));
-      res.on('close', () => this.finish(true));
+      res.on('finish', () => this.end(req.httpVersionMajor > 1 && !this.isWhole));
+      res.on('close', () => this.end(true));
     }
     // While a middleware takes its time, the server may begin to close,
     const { connections } = connection;
     if (connections?.isClosing) {
       if (!connection.isFinishing) connections.sayCloseLate(this);
-      this.active.shutDown();
+      this.shutDown();
     }
     // and all that we listen for may have happened.
-    if (this.isWhole || !connection.isAlive) this.finish(!this.isWhole);
+    if (this.isWhole || !connection.isAlive) this.end(!this.isWhole);
   }
 
   #openWhenNext(done: Done): void {
@@ -337,14 +320,13 @@ export class ConnectedRequest {
     onNextToLeave(this.res, () => queueMicrotask(open));
   }
 
-  /** The scope of a request that has already finished is disposed immediately, and counts for nothing. */
+  /** The scope of a request that has already ended is disposed immediately, and counts for nothing. */
   #enter(done: Done): void {
-    const { active, isOut } = this;
-    const { scopes } = this.#host;
+    const { isOut, scopes } = this;
     if (!isOut) {
       const isFull = scopes.openRequests > FEW_REQUESTS && this.#connection.connections?.limitHeldBytes();
       try {
-        scopes.admit(active, isFull);
+        scopes.admit(this, isFull);
       } catch (error) {
         this.res.setHeader('retry-after', '1');
         return done(error);
@@ -353,22 +335,22 @@ export class ConnectedRequest {
     if (scopes.isCurrent) this.#emitInScope();
     let opening: Promise<void> | undefined;
     try {
-      opening = scopes.openScope(active, undefined as never);
+      opening = scopes.openScope(this, undefined as never);
     } catch (error) {
       return done(error);
     } finally {
-      if (isOut) active.finish(this.#reason);
+      if (isOut) this.finish();
     }
-    if (!opening) return active.run(done);
+    if (!opening) return scopes.isCurrent ? this.run(done) : done();
     const goOn = (error?: unknown): void => {
       // The client has disconnected, and what failed then failed because its scope was disposed.
-      if (!this.isOut) active.run(() => done(error));
+      if (!this.isOut) this.run(() => done(error));
     };
     opening.then(goOn, goOn);
   }
 
   #emitInScope(): void {
-    const run = (emit: () => boolean): boolean => this.active.run(emit);
+    const run = (emit: () => boolean): boolean => this.run(emit);
     emitWithin(this.req, run);
     emitWithin(this.res, run);
   }

@@ -10,7 +10,7 @@ import {
   responseTo,
   prepareTransactionOptions,
   transactionScopeOf,
-} from './host/index.js';
+} from './request/index.js';
 import { inOwnContext } from '@ambit/transaction/host';
 import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
@@ -104,9 +104,9 @@ export function createHandler(
   checkFunctions(options, 'onError');
   const host = RequestHost.over(container, options, 'createHandler()');
   const fail = async (error: unknown, request: ConnectedRequest): Promise<void> => {
-    const { active, req, res } = request;
-    active.failure = error;
-    if (active.isOfDisconnect(error)) return;
+    const { req, res } = request;
+    request.failure = error;
+    if (request.isOfDisconnect(error)) return;
     try {
       if (onError) await onError(error, req, res);
       else respondOrReport(res, error);

@@ -8,7 +8,7 @@ import {
   RequestTransaction,
   type RequestTransactionOptions,
   type PreparedTransactionOptions,
-} from './host/index.js';
+} from './request/index.js';
 import type { TransactionError } from '@ambit/transaction';
 import { ConnectedRequest } from './connection.js';
 import type { ScopedRequest } from './handler.js';
@@ -223,22 +223,18 @@ export class HeldResponse {
     this.#res.once('close', () => clearTimeout(this.#substitute));
   }
 
-  /** The first response has come: what a handler does from now on is no part of the transaction. */
-  onFirstResponse(): void {
-    clearTimeout(this.#substitute);
-    this.hasResponse = true;
-    this.#leaveScope();
-    this.#isUnseen = !this.#failure && this.#handlers.wouldSeeFailure?.() === false;
-  }
-
   /**
-   * Commits or rolls back, as the response and the failures before it say.
+   * Commits or rolls back, as the first response and the failures before it say: what a handler does from now on is no part of the transaction.
    *
    * @param status - the status of the response
    * @throws what the response is replaced by: `HttpError` `AMBIT_HTTP_FAILURES_UNSEEN`: a failure of the handler could not be seen; the
    *   `TransactionError` of a COMMIT that failed; what `rollbackOn` throws
    */
   async decide(status: number): Promise<void> {
+    clearTimeout(this.#substitute);
+    this.hasResponse = true;
+    this.#leaveScope();
+    this.#isUnseen = !this.#failure && this.#handlers.wouldSeeFailure?.() === false;
     this.#isDeciding = true;
     try {
       await this.#close(status);
@@ -369,8 +365,8 @@ export async function beginTransaction(
   if (req.transactionScope) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
   if (res.headersSent) throw headSent(req, res);
   const transaction = new RequestTransaction(scope, prepared);
-  const request = ConnectedRequest.of(req, res) ?? new ConnectedRequest(req, res, host);
-  request.active.onDisconnect((reason) => void transaction.rollback(reason));
+  const request = ConnectedRequest.ofResponse(req, res) ?? new ConnectedRequest(req, res, host);
+  request.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;
   if (!res.headersSent) return transaction;
   // A head that was sent cannot be held back until COMMIT, nor be replaced by an error.

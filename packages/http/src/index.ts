@@ -1,4 +1,4 @@
-export { HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from './host/index.js';
+export { HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from './request/index.js';
 export {
   createHandler,
   type HandlerOptions,

@@ -3,7 +3,6 @@ import type { EventEmitter } from 'node:events';
 import type { Http2ServerRequest, Http2ServerResponse, Http2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Connection } from './connection.js';
-import type { ResponseGate } from './response-gate.js';
 
 /*
  * The private fields of Node that Ambit reads or sets. No other file does. Checked on Node 20, 22, 24 and 26.
@@ -183,72 +182,4 @@ function dropInput(socket: Socket): void {
   socket.removeAllListeners('data');
   socket.on('data', () => undefined);
   socket.resume();
-}
-
-type Method = (...args: unknown[]) => unknown;
-/** Methods that not every response has: `send` of Express, and `flush` of middlewares that compress. */
-type Added = 'flush' | 'send';
-export type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
-export type Sending = Sender | Added;
-export type Methods = Record<Sender | 'on', Method> & Partial<Record<Added, Method>>;
-
-const GATE = Symbol('ambit.gate');
-
-/** The methods by which a response is sent, and its listeners added. */
-export function methodsOf(res: object): Methods {
-  const { end, flush, flushHeaders, on, send, write, writeHead } = res as Methods;
-  return { end, flushHeaders, on, write, writeHead, ...(flush && { flush }), ...(send && { send }) };
-}
-
-/** All responses share these functions: with functions of its own, each response would have a shape of its own to V8. */
-const DIVERTED: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
-  end(...args) {
-    return this[GATE].receive(0, 'end', args);
-  },
-  flushHeaders(...args) {
-    return this[GATE].receive(0, 'flushHeaders', args);
-  },
-  on(...args) {
-    return this[GATE].on(args);
-  },
-  write(...args) {
-    return this[GATE].receive(0, 'write', args);
-  },
-  writeHead(...args) {
-    return this[GATE].receive(0, 'writeHead', args);
-  },
-};
-
-const WITH_FLUSH: Pick<Methods, 'flush'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
-  flush(...args) {
-    return this[GATE].receive(0, 'flush', args);
-  },
-};
-
-const WITH_SEND: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
-  send(...args) {
-    return this[GATE].receive(0, 'send', args);
-  },
-};
-
-/** The gate receives from now on what would send the response. */
-export function divert(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods): void {
-  Object.assign(res, { [GATE]: gate }, DIVERTED, flush && WITH_FLUSH, send && WITH_SEND);
-}
-
-/** Diverts the next response, below all that was wrapped around the methods of the one before. */
-export function divertAgain(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods, turn: number): void {
-  const receiver =
-    (method: Sending): Method =>
-    (...args) =>
-      gate.receive(turn, method, args);
-  Object.assign(res, {
-    end: receiver('end'),
-    flushHeaders: receiver('flushHeaders'),
-    on: DIVERTED.on,
-    write: receiver('write'),
-    writeHead: receiver('writeHead'),
-    ...(flush && { flush: receiver('flush') }),
-    ...(send && { send: receiver('send') }),
-  });
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getHeapStatistics } from 'node:v8';
-import { checkCount, HttpError, type ParentScope, RequestScopes, type RequestScopesOptions } from './host/index.js';
+import { checkCount, HttpError, type ParentScope, RequestScopes, type RequestScopesOptions } from './request/index.js';
 import { ServerConnections } from './server-connections.js';
 
 /** How many requests a host takes on; the options of every host. */
@@ -40,8 +40,8 @@ export function affordableRequests(): number {
 
 /** The framework's part of the options. */
 interface FrameworkOptions {
-  /** The host calls `finish()` when a response was sent. Default: the events of the response do. */
-  readonly callsFinish?: true;
+  /** The host calls `end()` when a response was sent. Default: the events of the response do. */
+  readonly callsEnd?: true;
   /** For a framework whose server is known before its first request. Default: found by the socket. */
   readonly connections?: ServerConnections;
   /** Whether nobody takes the rest of a response, where no event says so. */

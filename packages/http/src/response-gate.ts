@@ -1,18 +1,9 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { clearRepresentation, HttpError, responseTo } from './host/index.js';
+import { clearRepresentation, HttpError, responseTo } from './request/index.js';
 import { TransactionError } from '@ambit/transaction';
 import type { HeldResponse } from './held-response.js';
-import {
-  divert,
-  divertAgain,
-  methodsOf,
-  type Methods,
-  pretendSent,
-  restoreFraming,
-  type Sender,
-  type Sending,
-} from './node-internals.js';
+import { pretendSent, restoreFraming } from './node-internals.js';
 
 /** The part of a response that precedes its body. */
 export interface Head {
@@ -156,6 +147,74 @@ export async function readRest(req: IncomingMessage): Promise<void> {
   await finished(req).catch(() => undefined);
 }
 
+type Method = (...args: unknown[]) => unknown;
+/** Methods that not every response has: `send` of Express, and `flush` of middlewares that compress. */
+type Added = 'flush' | 'send';
+type Sender = 'end' | 'flushHeaders' | 'write' | 'writeHead';
+type Sending = Sender | Added;
+type Methods = Record<Sender | 'on', Method> & Partial<Record<Added, Method>>;
+
+const GATE = Symbol('ambit.gate');
+
+/** The methods by which a response is sent, and its listeners added. */
+function methodsOf(res: object): Methods {
+  const { end, flush, flushHeaders, on, send, write, writeHead } = res as Methods;
+  return { end, flushHeaders, on, write, writeHead, ...(flush && { flush }), ...(send && { send }) };
+}
+
+/** All responses share these functions: with functions of its own, each response would have a shape of its own to V8. */
+const DIVERTED: Methods & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  end(...args) {
+    return this[GATE].receive(0, 'end', args);
+  },
+  flushHeaders(...args) {
+    return this[GATE].receive(0, 'flushHeaders', args);
+  },
+  on(...args) {
+    return this[GATE].on(args);
+  },
+  write(...args) {
+    return this[GATE].receive(0, 'write', args);
+  },
+  writeHead(...args) {
+    return this[GATE].receive(0, 'writeHead', args);
+  },
+};
+
+const WITH_FLUSH: Pick<Methods, 'flush'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  flush(...args) {
+    return this[GATE].receive(0, 'flush', args);
+  },
+};
+
+const WITH_SEND: Pick<Methods, 'send'> & ThisType<{ readonly [GATE]: ResponseGate }> = {
+  send(...args) {
+    return this[GATE].receive(0, 'send', args);
+  },
+};
+
+/** The gate receives from now on what would send the response. */
+function divert(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods): void {
+  Object.assign(res, { [GATE]: gate }, DIVERTED, flush && WITH_FLUSH, send && WITH_SEND);
+}
+
+/** Diverts the next response, below all that was wrapped around the methods of the one before. */
+function divertAgain(res: ServerResponse, gate: ResponseGate, { flush, send }: Methods, turn: number): void {
+  const receiver =
+    (method: Sending): Method =>
+    (...args) =>
+      gate.receive(turn, method, args);
+  Object.assign(res, {
+    end: receiver('end'),
+    flushHeaders: receiver('flushHeaders'),
+    on: DIVERTED.on,
+    write: receiver('write'),
+    writeHead: receiver('writeHead'),
+    ...(flush && { flush: receiver('flush') }),
+    ...(send && { send: receiver('send') }),
+  });
+}
+
 /**
  * How far a response has come:
  * - `none`: nothing has come.
@@ -296,7 +355,6 @@ export class ResponseGate {
     this.#phase = isEnd ? 'whole' : 'part';
     if (isFirst) {
       const head = this.#head ?? readHead(res);
-      this.#keeper.onFirstResponse();
       this.#keeper.decide(head.status).then(
         () => this.#release(head),
         (error: unknown) => {

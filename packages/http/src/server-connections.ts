@@ -166,7 +166,7 @@ export class ServerConnections {
     this.#server.prependListener('request', this.#onRequest);
     for (const connection of this.#connections) this.#sayCloseOnLast(connection);
     for (const session of this.#sessions) session.close();
-    for (const request of this.requests()) request.active.shutDown();
+    for (const request of this.requests()) request.shutDown();
     this.#spareResponses();
     // Restarted, so that connections have one whole interval to become idle by themselves.
     this.#stopReaping();
@@ -218,9 +218,9 @@ export class ServerConnections {
     }
   }
 
-  /** Resolves when every request that is active now has finished. */
+  /** Resolves when every request that is active now has ended. */
   async whenFinished(): Promise<void> {
-    await Promise.all(Array.from(this.requests(), (request) => request.whenFinished()));
+    await Promise.all(Array.from(this.requests(), (request) => request.whenEnded()));
   }
 
   /**
@@ -310,7 +310,7 @@ export class ServerConnections {
 
   #reap(): void {
     for (const stream of this.#streams) destroyIfForgotten(stream);
-    for (const request of this.requests()) request.finishIfSent();
+    for (const request of this.requests()) request.endIfSent();
     if (this.isClosing) this.#closeIdle();
   }
 

@@ -11,7 +11,7 @@ import {
   type Reporter,
   settleWithin,
   startTimer,
-} from './host/index.js';
+} from './request/index.js';
 import { ServerConnections } from './server-connections.js';
 
 const REPORT_TIMEOUT_MS = 5000;

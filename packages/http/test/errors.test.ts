@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { TransactionError } from '@ambit/transaction';
 import { expect, test } from 'vitest';
-import { HTTP_ERROR_CODES, HttpError, responseTo } from '../src/host/index.js';
+import { HTTP_ERROR_CODES, HttpError, responseTo } from '../src/request/index.js';
 
 test('the README lists every code', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');

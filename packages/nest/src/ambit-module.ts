@@ -192,7 +192,7 @@ export class AmbitModule {
     adapter.use((req: ScopedRequest, res: ServerResponse, next: (error?: unknown) => void) => {
       const request = new ConnectedRequest(req, res, this.#host);
       request.open((error) => {
-        const { scope } = request.active;
+        const { scope } = request;
         if (scope) req.container = scope;
         next(error);
       });

@@ -8,6 +8,3 @@ export { setMaxListeners } from 'node:events';
 export { inspect } from 'node:util';
 // Tests replace the global one.
 export { setTimeout };
-
-/** Whether a scope notes when it was opened. */
-export const hasClock: boolean = true;

@@ -50,6 +50,3 @@ export function inspect(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   return `[${(value.constructor as { name?: string } | undefined)?.name ?? 'Object'}]`;
 }
-
-/** Workers refuse timers and clocks outside of requests, so a scope has no age. */
-export const hasClock: boolean = false;

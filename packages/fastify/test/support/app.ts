@@ -19,7 +19,7 @@ process.on('unhandledRejection', (error) => void crashes.push(error));
 export async function application(
   options: {
     pool?: FakePoolOptions;
-    plugin?: Omit<ContainerPluginOptions, 'container'>;
+    plugin?: Partial<ContainerPluginOptions>;
     server?: FastifyInstance;
     before?: (app: FastifyInstance) => unknown;
   } = {},

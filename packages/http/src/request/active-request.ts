@@ -1,4 +1,4 @@
-import { type IContainer, runInScope } from '@ambit/container';
+import { Container, type IContainer, runInScope, type ScopeOptions } from '@ambit/container';
 import { publishResponse } from '@ambit/transaction/host';
 import { HttpError, isAfterDisconnect, report } from './errors.js';
 import {
@@ -21,6 +21,20 @@ const ACTIVE_REQUEST = Symbol.for('@ambit/http/host');
 interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
 }
+
+/** The services of every request scope: the signals of its request. */
+const SIGNALS: NonNullable<ScopeOptions['services']> = {
+  IRequestSignal: (scope) => ActiveRequest.of(scope)?.signal,
+  IShutdownSignal: (scope) => ActiveRequest.of(scope)?.shutdownSignal,
+};
+
+/** What request scopes are opened with. */
+interface OpenOptions extends ScopeOptions {
+  tags: string[];
+}
+
+/** For what is done when the listeners of an event have all been called, at less than `queueMicrotask()` costs. */
+const NOW = Promise.resolve();
 
 /** The client of a request, as the runtime knows it, and how the runtime is kept running for the disposal. */
 export interface RequestClient {
@@ -68,7 +82,8 @@ export class ActiveRequest {
   isDisposed = false;
   /** The request, as the functions among the options of its scopes know it. */
   readonly request: unknown;
-  readonly #scopes: RequestScopes<never, never>;
+  /** @internal Those of the middleware or handler. */
+  readonly scopes: RequestScopes<never, never>;
   readonly #client: RequestClient | undefined;
   #abort: AbortController | undefined = undefined;
   #shutdown: AbortController | undefined = undefined;
@@ -79,14 +94,14 @@ export class ActiveRequest {
   #reason: unknown = undefined;
 
   /**
-   * Begins when the request has arrived; `openScope()` gives it its scope.
+   * Begins when the request has arrived; its scopes open its own.
    *
    * @param scopes - those of the middleware or handler
    * @param request - what the functions among their options are called with
    * @param client - says when the client leaves. Default: something else calls `leave()`
    */
   constructor(scopes: RequestScopes<never, never>, request: unknown, client?: RequestClient) {
-    this.#scopes = scopes;
+    this.scopes = scopes;
     this.request = request;
     this.#client = client;
     client?.signal.addEventListener('abort', this);
@@ -104,28 +119,21 @@ export class ActiveRequest {
   }
 
   /**
-   * Opens the scope, in which `IRequestSignal` is {@link ActiveRequest.signal}, and `IShutdownSignal` is
-   * {@link ActiveRequest.shutdownSignal}. That of a request which is disposed already is disposed at once.
-   *
-   * @param parent - the scope around it
-   * @param options - the tags of the scope
-   * @returns the request scope
+   * @internal Opens the scope. That of a request which is disposed already is disposed at once.
    */
-  openScope(parent: IContainer, options: { tags: string[] }): IContainer {
+  openScope(parent: IContainer, options: OpenOptions): IContainer {
     try {
       const scope = (this.scope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
-      scope.register('IRequestSignal', () => this.signal);
-      scope.register('IShutdownSignal', () => this.shutdownSignal);
+      if (!(parent instanceof Container)) {
+        // Another container takes only the tags of the options.
+        scope.register('IRequestSignal', () => this.signal);
+        scope.register('IShutdownSignal', () => this.shutdownSignal);
+      }
       return scope;
     } finally {
       if (this.isDisposed) void this.#disposeScope();
     }
-  }
-
-  /** @internal The rule of the application, or of the router, whose scopes these are. */
-  get rollbackOn(): ((status: number) => boolean) | undefined {
-    return this.#scopes.rollbackOn;
   }
 
   /** It has finished, or is about to, because its client has left. */
@@ -179,7 +187,7 @@ export class ActiveRequest {
   get shutdownSignal(): AbortSignal {
     if (!this.#shutdown) {
       this.#shutdown = new AbortController();
-      this.#scopes.onDraining(this);
+      this.scopes.onDraining(this);
       if (this.#isShuttingDown) this.shutDown();
     }
     return this.#shutdown.signal;
@@ -209,7 +217,7 @@ export class ActiveRequest {
    * @returns what the function returns
    */
   run<T>(work: () => T, scope: IContainer | undefined = this.currentScope): T {
-    return scope && this.#scopes.isCurrent ? runInScope(scope, work) : work();
+    return scope && this.scopes.isCurrent ? runInScope(scope, work) : work();
   }
 
   /**
@@ -237,7 +245,18 @@ export class ActiveRequest {
   leave(): void {
     if (this.isFinished) return;
     this.disconnect();
-    this.finish(this.disconnectReason);
+    this.finish();
+  }
+
+  /**
+   * Finishes when the listeners of the event in progress have all been called: those of the response behind ours still have the scope.
+   *
+   * @param status - the status of the response, which says nothing where the client has left
+   */
+  finishBehindListeners(status: number): void {
+    if (!this.disconnectReason) this.respondedWith(status);
+    const reason = this.disconnectReason ?? this.failure;
+    void NOW.then(() => this.finish(reason));
   }
 
   /** Aborts the signal, and calls the listener: what they stop is stopped with the true reason, before the disposal stops it anyway. */
@@ -251,13 +270,13 @@ export class ActiveRequest {
   /**
    * Rolls back what is still open, then disposes the scope. A second call changes nothing.
    *
-   * @param reason - why the transaction is rolled back; disposers receive it. Default: {@link ActiveRequest.failure}
+   * @param reason - why the transaction is rolled back; disposers receive it. Default: that the client has left, or {@link ActiveRequest.failure}
    */
-  finish(reason: unknown = this.failure): void {
+  finish(reason: unknown = this.disconnectReason ?? this.failure): void {
     if (this.isFinished) return;
     this.isFinished = true;
-    this.#scopes.onFinished(this);
-    if (this.#shutdown) this.#scopes.offDraining(this);
+    this.scopes.onFinished(this);
+    if (this.#shutdown) this.scopes.offDraining(this);
     this.#client?.signal.removeEventListener('abort', this);
     const disposing = this.dispose(reason);
     this.#client?.waitUntil?.(Promise.resolve(disposing).catch(() => undefined));
@@ -280,12 +299,12 @@ export class ActiveRequest {
 
   /** Not every container disposes the children of a scope with it, so the transaction does not rely on that. */
   async #disposeBoth(transaction: RequestTransaction): Promise<void> {
-    await this.#scopes.rollbackBeforeDisposal(this, transaction, this.#reason);
+    await this.scopes.rollbackBeforeDisposal(this, transaction, this.#reason);
     await Promise.allSettled([this.#disposeScope()]);
   }
 
   #disposeScope(): Promise<void> | undefined {
-    const scopes = this.#scopes;
+    const scopes = this.scopes;
     try {
       const disposing = this.scope?.dispose(this.#reason) ?? undefined;
       if (!disposing) scopes.onDisposed(this);
@@ -355,11 +374,12 @@ export class RequestScopes<Q = Request, C = unknown> {
   readonly rollbackOn: ((status: number) => boolean) | undefined;
   readonly #parent: ParentScope<Q, [context: C]>;
   readonly #options: RequestScopesOptions<Q>;
-  readonly #tags: { tags: string[] };
+  readonly #opened: OpenOptions;
   readonly #caller: string;
   readonly #max: number;
   #inProgress = 0;
-  #undisposed = 0;
+  /** How many request scopes are not disposed yet. Every request reads it: a property costs less than a getter. */
+  openRequests = 0;
   /** Resolve the calls of `drain()` that wait until all are disposed. */
   readonly #draining = new Set<() => void>();
   /** Those whose signal aborts when `drain()` is called. */
@@ -381,15 +401,10 @@ export class RequestScopes<Q = Request, C = unknown> {
     this.#parent = parent;
     this.#options = options;
     this.#caller = caller;
-    this.#tags = { tags: [...tags] };
+    this.#opened = { tags: [...tags], services: SIGNALS };
     this.#max = maxRequests;
     this.isCurrent = current;
     this.rollbackOn = options.rollbackOn;
-  }
-
-  /** How many request scopes are not disposed yet. */
-  get openRequests(): number {
-    return this.#undisposed;
   }
 
   /**
@@ -400,16 +415,6 @@ export class RequestScopes<Q = Request, C = unknown> {
     return rollbackBeforeDisposal
       ? rollbackBeforeDisposal(request as Q, transaction, reason)
       : transaction.rollback(reason);
-  }
-
-  /**
-   * Asks `isEssential` of the application.
-   *
-   * @param request - the request
-   * @returns whether the request is never refused
-   */
-  isEssential(request: Q): boolean {
-    return this.#options.isEssential?.(request) === true;
   }
 
   /**
@@ -447,10 +452,10 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @throws `HttpError` `AMBIT_HTTP_OVERLOADED`: `maxRequests` are in progress, or `isFull`
    */
   admit(active: ActiveRequest, isFull = false): void {
-    if ((isFull || this.#inProgress >= this.#max) && !this.isEssential(active.request as Q))
+    if ((isFull || this.#inProgress >= this.#max) && this.#options.isEssential?.(active.request as Q) !== true)
       throw new HttpError('AMBIT_HTTP_OVERLOADED');
     this.#inProgress += 1;
-    this.#undisposed += 1;
+    this.openRequests += 1;
     active.isAdmitted = true;
   }
 
@@ -465,7 +470,7 @@ export class RequestScopes<Q = Request, C = unknown> {
   openScope(active: ActiveRequest, context: C): Promise<void> | undefined {
     const { register, start } = this.#options;
     if (typeof this.#parent === 'function' || register || start) return this.#prepare(active, context);
-    active.openScope(this.#parent, this.#tags);
+    active.openScope(this.#parent, this.#opened);
     return undefined;
   }
 
@@ -475,7 +480,7 @@ export class RequestScopes<Q = Request, C = unknown> {
     const parent = typeof this.#parent === 'function' ? await this.#parent(request, context) : this.#parent;
     if (active.isOver) return;
     checkReturnedParent(parent, this.#caller);
-    const scope = active.openScope(parent, this.#tags);
+    const scope = active.openScope(parent, this.#opened);
     if (register) await active.run(() => register(scope, request));
     if (start && !active.isOver) await active.run(() => startServices(scope, this.#caller));
   }
@@ -506,8 +511,8 @@ export class RequestScopes<Q = Request, C = unknown> {
    * @internal The scope of the request is disposed.
    */
   onDisposed(active: ActiveRequest): void {
-    if (active.isAdmitted) this.#undisposed -= 1;
-    if (this.#undisposed === 0) for (const resolve of this.#draining) resolve();
+    if (active.isAdmitted) this.openRequests -= 1;
+    if (this.openRequests === 0) for (const resolve of this.#draining) resolve();
   }
 
   /**
@@ -528,12 +533,12 @@ export class RequestScopes<Q = Request, C = unknown> {
     checkTimes({ timeoutMs }, 'timeoutMs');
     this.#isDraining = true;
     for (const active of this.#listening) active.shutDown();
-    if (this.#undisposed === 0) return;
+    if (this.openRequests === 0) return;
     let onDrained!: () => void;
     const drained = new Promise<void>((resolve) => (onDrained = resolve));
     this.#draining.add(onDrained);
     const onPassed = (): HttpError =>
-      new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.#undisposed} are open after ${timeoutMs} ms`);
+      new HttpError('AMBIT_HTTP_DISPOSE_TIMEOUT', `${this.openRequests} are open after ${timeoutMs} ms`);
     try {
       await settleWithin(drained, { ms: timeoutMs, onPassed });
     } finally {

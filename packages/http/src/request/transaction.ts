@@ -84,10 +84,14 @@ export class RequestTransaction {
   committing: Promise<void> | undefined = undefined;
   /** The request; undefined where its scope was opened by other means than ours. */
   readonly active: ActiveRequest | undefined;
+  /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
+  readonly begun: Promise<Transaction>;
+  /** Undefined until BEGIN has succeeded. */
+  current: Transaction | undefined = undefined;
+  /** True when `run()` has rejected before its work was done. */
+  isAbandoned = false;
   readonly #requestScope: IContainer;
   readonly #start: TransactionStart;
-  #current: Transaction | undefined = undefined;
-  #isAbandoned = false;
 
   /**
    * Asks for a connection at once.
@@ -100,35 +104,21 @@ export class RequestTransaction {
     const { settings, rollbackOn } = prepared;
     this.#requestScope = requestScope;
     this.active = ActiveRequest.of(requestScope);
-    this.rollbackOn = rollbackOn ?? this.active?.rollbackOn ?? isServerError;
+    this.rollbackOn = rollbackOn ?? this.active?.scopes.rollbackOn ?? isServerError;
     // A scope that the application opened by other means than ours does not know when the client leaves.
     const own = this.active || !signal ? settings : settings.with({ signal: signal() });
     this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
     if (this.active) this.active.transaction = this;
+    this.begun = this.#start.begun;
     this.begun.then(
-      (transaction) => (this.#current = transaction),
+      (transaction) => (this.current = transaction),
       () => this.#forget(),
     );
-  }
-
-  /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
-  get begun(): Promise<Transaction> {
-    return this.#start.begun;
-  }
-
-  /** Undefined until BEGIN has succeeded. */
-  get current(): Transaction | undefined {
-    return this.#current;
   }
 
   /** The transaction scope, once BEGIN has succeeded. */
   get scope(): IContainer {
     return (this.current as Transaction).scope;
-  }
-
-  /** Whether `run()` has rejected before its work was done. */
-  get isAbandoned(): boolean {
-    return this.#isAbandoned;
   }
 
   /**
@@ -144,7 +134,7 @@ export class RequestTransaction {
     return new Promise((resolve, reject) => {
       this.current?.onLost((error) => {
         if (!ABANDONED.has(error.code)) return;
-        this.#isAbandoned = true;
+        this.isAbandoned = true;
         reject(error);
       });
       const working = this.active ? this.active.run(work, scope) : work();
