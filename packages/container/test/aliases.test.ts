@@ -39,19 +39,6 @@ describe('an alias', () => {
     expect(openRequest(app).resolve('IDatabase')).toBeInstanceOf(Pool);
   });
 
-  it.each([
-    ['itself', ['A']],
-    ['one that leads back', ['A', 'B']],
-    ['two that lead back', ['A', 'B', 'C']],
-  ])('of %s is a cycle, and its path is drawn', (_, ring) => {
-    const app = openApplication(...ring.map((key, i) => alias(ring[(i + 1) % ring.length]!).to(key)));
-    const error = refusal(() => app.resolve('A'));
-
-    expect(error).toMatchObject({ code: 'AMBIT_CYCLE', path: [...ring, 'A'] });
-    expect(error.message).toContain([...ring, 'A'].join(' -> '));
-    expect(refusal(() => verify(app)).problems.map(({ code }) => code)).toEqual(['AMBIT_CYCLE']);
-  });
-
   it('of nothing is reported by resolve and by verify, with a hint', () => {
     const app = openApplication(pool.to('IPool'), alias('IPol').to('IDatabase'));
     const missing = {

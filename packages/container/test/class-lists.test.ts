@@ -2,7 +2,6 @@ import { transform } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { inject, injectable, optional, Registration, type Class, type Dependency } from '../src/index.js';
 import { verify } from '../src/tools.js';
-import { refusal } from './support/refusal.js';
 import { openApplication } from './support/scopes.js';
 
 const letters = ['a', 'b', 'c'].map((letter) => Registration.fromValue(letter).to(letter));
@@ -47,16 +46,6 @@ describe.each(['`static inject`', '@injectable'] as const)('a class that lists i
     class Sub extends Pair {}
 
     expect(app.resolve(Sub).pair).toEqual(['a', undefined]);
-  });
-
-  it('does not fill the parameters of a subclass with a constructor of its own', () => {
-    const { [way]: Pair } = classesThatNeed('a', 'b');
-    class Sub extends Pair {
-      constructor(own: unknown) {
-        super('fixed', own);
-      }
-    }
-    expect(refusal(() => app.resolve(Sub)).code).toBe('AMBIT_NO_KEY_FOR_PARAMETER');
   });
 
   it('is checked by verify()', () => {

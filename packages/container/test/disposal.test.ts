@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Container, onDispose, Registration, singleton, decorate } from '../src/index.js';
-import { inScope } from '../src/work.js';
 import { failing, logged } from './support/disposers.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
@@ -218,20 +217,5 @@ describe('the reason of dispose(reason)', () => {
     await Promise.all([app.dispose(), app.dispose(reason)]);
 
     expect(got).toEqual([undefined]);
-  });
-});
-
-describe('inScope', () => {
-  it.each([
-    ['what the work threw', () => Promise.reject(reason), reason],
-    ['nothing where it returned', () => Promise.resolve('done'), undefined],
-  ])('disposes its scope with %s', async (_, work, expected) => {
-    const got: unknown[] = [];
-    await inScope(openApplication(), {}, (scope) => {
-      scope.defer((why) => void got.push(why));
-      return work();
-    }).catch(() => undefined);
-
-    expect(got).toEqual([expected]);
   });
 });

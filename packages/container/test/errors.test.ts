@@ -198,26 +198,6 @@ describe('errors of your own', () => {
 
 const broken = new Error('the database is not there yet');
 
-describe('a constructor that throws and succeeds later', () => {
-  it.each([['a string'], [undefined], [null], [42]])('may throw what is no error: %o', (thrown) => {
-    let attempts = 0;
-    const make = () => {
-      if (++attempts === 1) throw thrown;
-      return 'made';
-    };
-    const app = openApplication(Registration.fromFactory(make).pipe(singleton()).to('IPool'));
-
-    let caught: unknown = 'nothing was thrown';
-    try {
-      app.resolve('IPool');
-    } catch (error) {
-      caught = error;
-    }
-    expect(caught).toBe(thrown);
-    expect(app.resolve('IPool')).toBe('made');
-  });
-});
-
 it('an instance that does not let anybody look at it is kept, and has nothing to dispose', async () => {
   const hidden = new Proxy(
     {},

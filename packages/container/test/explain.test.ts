@@ -129,11 +129,4 @@ describe('an explanation as text', () => {
       expect.stringMatching(/transient class .*\[application\].*rejected/),
     ]);
   });
-
-  it('names symbols and classes', () => {
-    class Users {}
-
-    expect(String(explain(openApplication(Registration.fromClass(Users).to(Users)), Users))).toContain('class Users');
-    expect(String(explain(openApplication(), Symbol('users')))).toContain('Symbol(users)');
-  });
 });

@@ -98,24 +98,6 @@ describe('inScope', () => {
     expect(seen).toEqual([true, true]);
     await inScope(app, {}, () => expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE'));
   });
-
-  it('works with any object of the shape of a container', async () => {
-    const log: string[] = [];
-    const foreign = (): IContainer => ({
-      resolve: () => 'resolved' as never,
-      createScope: ({ tags }) => (log.push(`open ${tags.join()}`), foreign()),
-      register: () => undefined,
-      dispose: () => void log.push('disposed'),
-    });
-    expect(await inScope(foreign(), {}, (scope) => scope.resolve<string>('IUsers'))).toBe('resolved');
-    expect(log).toEqual(['open job', 'disposed']);
-  });
-
-  it('rejects with AMBIT_DISPOSED on a disposed container', async () => {
-    const app = application();
-    await app.dispose();
-    await expect(inScope(app, {}, () => undefined)).rejects.toMatchObject({ code: 'AMBIT_DISPOSED' });
-  });
 });
 
 it('inScope starts the work before it returns, where there is nothing to register', () => {

@@ -61,16 +61,6 @@ describe('a scope with very many below it is disposed as a whole', () => {
     expect(disposed).toBe(30_000);
     expect(openScopes(app)).toEqual([]);
   });
-
-  it('30,000 scopes within one another that fail: the error has every failure', async () => {
-    const app = openApplication(Registration.fromValue(fail).to('IDispose'));
-    nested(app, 30_000);
-    const error: unknown = await app.dispose().catch((thrown: unknown) => thrown);
-
-    expect(error).toBeInstanceOf(DisposeError);
-    expect((error as DisposeError).failures).toHaveLength(30_000);
-    expect((error as DisposeError).errors).toHaveLength(30_000);
-  });
 });
 
 it('openScopes lists 200,000 scopes below one, the newest first', () => {

@@ -26,18 +26,6 @@ describe('a singleton', () => {
     expect(one.resolve('IPool')).not.toBe(other.resolve('IPool'));
   });
 
-  it.each([[0], [''], [false], [null], [undefined], [Number.NaN]])('that is %j is made once, too', (value) => {
-    let made = 0;
-    const make = () => {
-      made++;
-      return value;
-    };
-    const app = openApplication(Registration.fromFactory(make).pipe(singleton()).to('IValue'));
-
-    expect([app.resolve('IValue'), openRequest(app).resolve('IValue')]).toEqual([value, value]);
-    expect(made).toBe(1);
-  });
-
   it('takes its dependencies from its owner, the one who asks first', () => {
     class Users {
       constructor(@inject('IPool') readonly pool: unknown) {}
@@ -82,37 +70,8 @@ describe('a factory', () => {
 });
 
 class First {}
-class Second {}
 
 const first = Registration.fromClass(First);
-const second = Registration.fromClass(Second);
-
-describe('two registrations of one key', () => {
-  it('with different predicates apply each in its own scope', () => {
-    const perApplication = first.pipe(singleton()).to('IThing');
-    for (const registrations of [
-      [perApplication, second.pipe(perRequest).to('IThing')],
-      [second.pipe(perRequest).to('IThing'), perApplication],
-    ]) {
-      const app = openApplication(...registrations);
-      const request = openRequest(app);
-
-      expect(app.resolve('IThing')).toBeInstanceOf(First);
-      expect(request.resolve('IThing')).toBeInstanceOf(Second);
-      expect(openTransaction(request).resolve('IThing')).toBeInstanceOf(Second);
-    }
-  });
-
-  it('keep to the nearer owner, even when the farther one was added later', () => {
-    const app = openApplication(second.pipe(singleton(), perRequest).to('IThing'));
-    const request = openRequest(app);
-    app.addRegistration(first.pipe(singleton()).to('IThing'));
-
-    expect(request.resolve('IThing')).toBeInstanceOf(Second);
-    expect(openRequest(app).resolve('IThing')).toBeInstanceOf(Second);
-    expect(app.resolve('IThing')).toBeInstanceOf(First);
-  });
-});
 
 describe('one registration object', () => {
   it('added to two applications makes two singletons', () => {
@@ -142,32 +101,5 @@ describe('one registration object', () => {
     expect(app.resolve('IKept')).toBe(app.resolve('IKept'));
     expect(openRequest(app).resolve('IKept')).toBe(app.resolve('IKept'));
     expect(openRequest(app).resolve('IRequestKept')).not.toBe(openRequest(app).resolve('IRequestKept'));
-  });
-});
-
-const named = (key: string) => Registration.fromFactory(() => ({ key })).pipe(singleton());
-
-describe('a registration added after scopes were opened', () => {
-  it('is found by the scopes open already, by those below them, and by those opened later', () => {
-    const app = openApplication();
-    const request = openRequest(app);
-    const transaction = openTransaction(request);
-    app.addRegistration(named('pool').to('IPool'), named('audit').pipe(perRequest).to('IAudit'));
-
-    expect(transaction.resolve('IPool')).toBe(app.resolve('IPool'));
-    expect(transaction.resolve('IAudit')).toBe(request.resolve('IAudit'));
-    expect(openTransaction(request).resolve('IAudit')).toBe(request.resolve('IAudit'));
-    expect(openRequest(app).resolve('IAudit')).not.toBe(request.resolve('IAudit'));
-  });
-
-  it('does not change what is cached', () => {
-    const holder = Registration.fromFactory((pool) => ({ pool }), ['IPool']);
-    const app = openApplication(named('old').to('IPool'), holder.pipe(singleton()).to('IKept'), holder.to('INew'));
-    const kept = openRequest(app).resolve('IKept');
-    app.addRegistration(named('new').to('IPool'));
-
-    expect(app.resolve('IKept')).toBe(kept);
-    expect(kept).toEqual({ pool: { key: 'old' } });
-    expect(app.resolve('INew')).toEqual({ pool: { key: 'new' } });
   });
 });

@@ -80,6 +80,16 @@ describe('a subclass', () => {
     expect(before).toEqual([]);
   });
 
+  it('with a decorated constructor gets what that asks for, and leaves its parent as it is', () => {
+    class Sub extends Base {
+      constructor(@inject('b') own: unknown) {
+        super('own', own);
+      }
+    }
+    expect(open().resolve(Sub).got).toEqual(['own', 'B']);
+    expect(open().resolve(Base).got).toEqual(['A', 'B']);
+  });
+
   it('counts for the classes below it', () => {
     const Sub = subclass('class Sub extends Base { constructor(ttl = 60) { super("own", ttl); } }');
     expect(open().resolve(subclass('class extends Base {}', Sub)).got).toEqual(['own', 60]);

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
 import {
-  all,
   decorate,
   externallyOwned,
   Registration,
@@ -15,24 +14,6 @@ const disposable = () => ({ dispose: vi.fn<() => void>() });
 const factory = <T>(make: () => T) => Registration.fromFactory(make).pipe(singleton());
 
 describe('a scope disposes what it keeps, once', () => {
-  it('an array with a disposer, which a factory receives and returns', async () => {
-    const disposed = vi.fn<() => void>();
-    class Pools extends Array<string> {
-      dispose() {
-        disposed();
-      }
-    }
-    const app = openApplication(
-      factory(() => new Pools()).to('IPools'),
-      Registration.fromFactory((pools) => pools, ['IPools'])
-        .pipe(singleton())
-        .to('ISame'),
-    );
-    expect(app.resolve('ISame')).toBe(app.resolve('IPools'));
-    await app.dispose();
-    expect(disposed).toHaveBeenCalledOnce();
-  });
-
   it.each([1, 100])('an object that two factories return, with %i others in between', async (others) => {
     const pool = disposable();
     const app = openApplication(factory(() => pool).to('IFirst'), factory(() => pool).to('ISecond'));
@@ -41,55 +22,6 @@ describe('a scope disposes what it keeps, once', () => {
     app.resolve('ISecond');
     await app.dispose();
     expect(pool.dispose).toHaveBeenCalledOnce();
-  });
-
-  it.each(['ISame', 'IUsers'])('a transient that an alias or a factory keeps, asked for first: %s', async (first) => {
-    const made: ReturnType<typeof disposable>[] = [];
-    const app = openApplication(
-      Registration.fromFactory(() => {
-        const pool = disposable();
-        made.push(pool);
-        return pool;
-      }).to('IPool'),
-      Registration.alias('IPool').pipe(singleton()).to('ISame'),
-      Registration.fromFactory((pool) => pool, ['ISame'])
-        .pipe(singleton())
-        .to('IUsers'),
-    );
-    app.resolve(first);
-    expect(app.resolve('ISame')).toBe(app.resolve('IUsers'));
-    await app.dispose();
-    expect(made).toHaveLength(1);
-    expect(made[0]?.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('a transient member of a collection that a factory keeps', async () => {
-    const member = disposable();
-    const app = openApplication(
-      Registration.fromFactory(() => member).to('IHook'),
-      Registration.fromFactory((hooks: unknown[]) => hooks[0], [all('IHook')])
-        .pipe(singleton())
-        .to('IFirst'),
-    );
-    app.resolve('IFirst');
-    await app.dispose();
-    expect(member.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('a member of a collection that is a singleton has its owner', async () => {
-    const member = disposable();
-    const app = openApplication(
-      factory(() => member).to('IHook'),
-      Registration.fromFactory((hooks: unknown[]) => hooks[0], [all('IHook')])
-        .pipe(singleton(), perRequest)
-        .to('IFirst'),
-    );
-    const request = openRequest(app);
-    request.resolve('IFirst');
-    await request.dispose();
-    expect(member.dispose).not.toHaveBeenCalled();
-    await app.dispose();
-    expect(member.dispose).toHaveBeenCalledOnce();
   });
 });
 
@@ -165,78 +97,6 @@ describe('a wrapper that a decorator makes is disposed by the scope that made it
 
     expect(log).toEqual(['wrapper']);
     expect(inner.dispose).not.toHaveBeenCalled();
-  });
-});
-
-const HANDING: [string, () => Registration<unknown>][] = [
-  ['resolves it', () => Registration.fromFactory((scope) => scope.resolve('IPool'))],
-  ['lists it', () => Registration.fromFactory((pool) => pool, ['IPool'])],
-];
-
-describe.each(HANDING)('a factory that %s and hands it on', (_, handing) => {
-  const openWith = (pool: Registration<unknown>): [Container, Container] => {
-    const app = openApplication(pool.to('IPool'), handing().pipe(singleton(), perRequest).to('ISame'));
-    return [app, openRequest(app)];
-  };
-
-  it.each([
-    ['the pool was asked for before', true],
-    ['it was not', false],
-  ])('does not dispose a value, whether %s', async (_when, asked) => {
-    const pool = disposable();
-    const [app, request] = openWith(Registration.fromValue(pool));
-    if (asked) app.resolve('IPool');
-    expect(request.resolve('ISame')).toBe(pool);
-    await request.dispose();
-    await app.dispose();
-    expect(pool.dispose).not.toHaveBeenCalled();
-  });
-
-  it('leaves the disposal of a singleton to its owner', async () => {
-    const pool = disposable();
-    const [app, request] = openWith(Registration.fromFactory(() => pool).pipe(singleton()));
-    request.resolve('ISame');
-    await request.dispose();
-    expect(pool.dispose).not.toHaveBeenCalled();
-    await app.dispose();
-    expect(pool.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('disposes what it makes of that itself', async () => {
-    const made = disposable();
-    const app = openApplication(
-      Registration.fromValue(disposable()).to('IFirst'),
-      Registration.fromFactory((first) => first, ['IFirst']).to('IPool'),
-      handing().pipe(singleton()).to('ISame'),
-      Registration.fromFactory((scope) => {
-        scope.resolve('ISame');
-        return made;
-      })
-        .pipe(singleton())
-        .to('IMade'),
-    );
-    expect(app.resolve('IMade')).toBe(made);
-    await app.dispose();
-    expect(made.dispose).toHaveBeenCalledOnce();
-  });
-
-  it('does not dispose what an alias with a longer lifetime keeps', async () => {
-    const pool = disposable();
-    const [app, request] = openWith(Registration.alias('IAny').pipe(singleton()));
-    app.addRegistration(Registration.fromFactory(() => pool).to('IAny'));
-    request.resolve('ISame');
-    await request.dispose();
-    expect(pool.dispose).not.toHaveBeenCalled();
-  });
-
-  it('disposes with its owner what nobody else keeps', async () => {
-    const pool = disposable();
-    const [app, request] = openWith(Registration.fromFactory(() => pool));
-    request.resolve('ISame');
-    await request.dispose();
-    expect(pool.dispose).toHaveBeenCalledOnce();
-    await app.dispose();
-    expect(pool.dispose).toHaveBeenCalledOnce();
   });
 });
 
@@ -318,30 +178,6 @@ describe('a name of the request for what is externally owned', () => {
 });
 
 const disposals: string[] = [];
-
-it.each([
-  ['in its list', () => Registration.fromFactory((rows: unknown) => ({ rows }), ['IRows'])],
-  ['from resolve', () => Registration.fromFactory((from) => ({ rows: from.resolve('IRows') }))],
-])('an array that a factory receives %s is neither copied nor looked through', (_, holding) => {
-  const read: unknown[] = [];
-  const rows = new Proxy(
-    Array.from({ length: 1000 }, (__, i) => i),
-    {
-      get(target, name, receiver): unknown {
-        read.push(name);
-        return Reflect.get(target, name, receiver);
-      },
-    },
-  );
-  const app = openApplication(
-    Registration.fromValue(rows).to('IRows'),
-    holding().pipe(singleton(), perRequest).to('IHolding'),
-  );
-  for (let i = 0; i < 10; i++) openRequest(app).resolve('IHolding');
-
-  expect(read).not.toContain('0');
-  expect(read).not.toContain('length');
-});
 
 describe('a scope that a factory gives', () => {
   it('disposes with its owner where the factory made it', async () => {

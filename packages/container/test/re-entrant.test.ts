@@ -9,27 +9,6 @@ const itself = Registration.fromFactory((scope: IContainer) => scope as Containe
 const made = (key: string) => Registration.fromFactory(() => ({ key }));
 
 describe('a constructor that resolves', () => {
-  it('gets what its scope has, and the singletons it made are kept', () => {
-    class Users {
-      readonly pool: unknown;
-      readonly again: unknown;
-      constructor(@inject('IScope') scope: Container) {
-        this.pool = scope.resolve('IPool');
-        this.again = openRequest(scope).resolve('IPool');
-      }
-    }
-    const app = openApplication(
-      itself.to('IScope'),
-      made('pool').pipe(singleton()).to('IPool'),
-      Registration.fromClass(Users).pipe(singleton()).to('IUsers'),
-    );
-    const users = openRequest(app).resolve<Users>('IUsers');
-
-    expect(users.pool).toBe(app.resolve('IPool'));
-    expect(users.again).toBe(app.resolve('IPool'));
-    expect(app.resolve('IUsers')).toBe(users);
-  });
-
   it('and catches the refusal is made, and nothing looks like a cycle afterwards', () => {
     const hopeful = Registration.fromFactory((scope) => {
       const refused = ['IUsers', 'IMissing'].map((key) => refusal(() => scope.resolve(key)).code);

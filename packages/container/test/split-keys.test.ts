@@ -1,9 +1,7 @@
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { all, allowSplit, lazy, lifetimes, optional, Registration, singleton } from '../src/index.js';
-import { explain, graph, verify } from '../src/tools.js';
+import { explain, verify } from '../src/tools.js';
 import { asking, request } from './support/asking.js';
-import { randomRegistrations } from './support/random-app.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction, perRequest, perTransaction } from './support/scopes.js';
 
@@ -114,39 +112,4 @@ describe('a service of the request whose dependency the transaction registers ag
     const { problems } = refusal(() => verify(openApplication(...app.registrations), ...app.scopes));
     expect(problems.map(({ hint }) => hint)).toEqual([expect.stringContaining("['request', 'transaction']")]);
   });
-});
-
-it('the edges of graph() show the same split keys on every graph', () => {
-  let shown = 0;
-  fc.assert(
-    fc.property(fc.tuple(randomRegistrations, randomRegistrations), (both) => {
-      const registrations = both.flat();
-      const app = openApplication(Registration.fromValue(1).to('Value'), ...registrations);
-      const { nodes, edges } = graph(app, request);
-      const by = new Map(nodes.map((node) => [node.id, node]));
-      const depth = (id: string) => by.get(id)?.scope.length ?? 0;
-      const keyOf = (id: string) => by.get(id)?.key;
-      const innermost = (key: unknown) =>
-        Math.max(
-          0,
-          ...nodes.filter((one) => one.key === key && one.kind !== 'missing').map(({ scope }) => scope.length),
-        );
-      // Both ends are singletons, so nothing lies between them.
-      const found = edges.filter(
-        ({ from, to, kind }) =>
-          kind !== 'all' &&
-          by.get(from)?.singleton &&
-          innermost(keyOf(to)) > Math.max(depth(from), depth(to)) &&
-          innermost(keyOf(from)) === depth(from) &&
-          by.get(to)?.kind !== 'missing' &&
-          depth(to) <= depth(from),
-      );
-      const direct = splits(Registration.fromValue(1).to('Value'), ...registrations);
-
-      shown += found.length;
-      for (const { from, to } of found) expect(direct).toContain(`${String(keyOf(from))} -> ${String(keyOf(to))}`);
-    }),
-    { numRuns: 100, seed: 1 },
-  );
-  expect(shown).toBeGreaterThan(20);
 });

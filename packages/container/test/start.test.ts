@@ -136,21 +136,6 @@ describe('start', () => {
     expect(log).toEqual(['first', 'second', 'server']);
   });
 
-  it('is for the singletons of the application: what belongs to requests is left alone, now and later', async () => {
-    const log: string[] = [];
-    const app = new Container().addRegistration(
-      started(log, 'IPool').to('IPool'),
-      started(log, 'IUsers')
-        .pipe(scope(hasTag('request')))
-        .to('IUsers'),
-    );
-    await app.start();
-    const request = app.createScope({ tags: ['request'] });
-    request.resolve('IUsers');
-    await turn();
-    expect(log).toEqual(['IPool']);
-  });
-
   it('starts nothing twice, at once or later, but what came later', async () => {
     const log: string[] = [];
     const app = new Container().addRegistration(started(log, 'IPool').to('IPool'));

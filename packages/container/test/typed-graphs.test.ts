@@ -98,14 +98,6 @@ describe('a graph', () => {
     expect(() => of('requets' as 'request', Pool, ['url'])).toThrow("The lifetime 'requets' is unknown");
     expect(() => lifetimes('application', 'application')).toThrow('name each tag once');
   });
-
-  it('lets verify() report a transient that cannot be made in scopes of its lifetime', () => {
-    const { registrations, scopes } = build({
-      unit: make('transaction', () => 'transaction'),
-      IDate: make('request', (unit: string) => new Date(unit), ['unit' as never]).transient(),
-    });
-    expect(() => verify(open({ registrations }), ...scopes)).toThrow('AMBIT_OUT_OF_SCOPE');
-  });
 });
 
 describe('one entry for several lifetimes', () => {

@@ -103,35 +103,6 @@ describe.each(versions)('in an application of %s', (_version, create) => {
 
   it.each<[where: string, mount: (app: Express) => unknown]>([
     [
-      'of its router stands before one that passes it on',
-      (app) => {
-        app.use(Router().post('/', withTransaction(), fails).use(respondToError));
-        app.use(passesOn, respondToError);
-      },
-    ],
-    [
-      'of its route does',
-      (app) => {
-        app.post('/', withTransaction(), fails, respondToError);
-        app.use(passesOn, respondToError);
-      },
-    ],
-    [
-      'of a router behind it does',
-      (app) => {
-        app.use(withTransaction(), Router().post('/', fails).use(respondToError));
-        app.use(passesOn, respondToError);
-      },
-    ],
-    [
-      'of a router behind a route that is in order does',
-      (app) => {
-        app.post('/orders', withTransaction(), fails);
-        app.use(Router().post('/', withTransaction(), fails).use(respondToError));
-        app.use(passesOn, respondToError);
-      },
-    ],
-    [
       'stands behind one that comes before its route and would pass it on',
       (app) => {
         app.use(passesOn);
@@ -196,18 +167,6 @@ describe.each(versions)('in an application of %s', (_version, create) => {
   });
 
   it.each<[what: string, mount: (app: Express) => unknown]>([
-    [
-      'a router has error handlers, and the application has none',
-      (app) => app.use(Router().post('/', withTransaction(), succeeds).use(passesOn, hidesFailure)),
-    ],
-    [
-      'a router that no transaction leads to has error handlers',
-      (app) => {
-        app.use('/other', Router().get('/', succeeds).use(hidesFailure));
-        app.post('/', withTransaction(), succeeds);
-        app.use(passesOn, respondToError);
-      },
-    ],
     ['an application stands behind it', (app) => app.use(withTransaction(), create().post('/', succeeds))],
     [
       'a function calls an application',

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { describe, expect, it } from 'vitest';
@@ -10,26 +9,15 @@ type Respond = (res: Response, req: Request) => unknown;
 const SLOW_COMMIT = { faultAt: (point: string) => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' as const }) };
 
 const responses: readonly [name: string, respond: Respond, status: number, text: string][] = [
-  ['json', (res) => res.status(201).json({ id: '1' }), 201, '{"id":"1"}'],
-  ['send with text', (res) => res.send('done'), 200, 'done'],
   ['send with bytes', (res) => res.send(Buffer.from('done')), 200, 'done'],
   ['send with an object', (res) => res.send({ id: '1' }), 200, '{"id":"1"}'],
   ['jsonp', (res) => res.jsonp({ id: '1' }), 200, '{"id":"1"}'],
-  ['end without a body', (res) => res.status(204).end(), 204, ''],
   ['end with a body and a callback', (res) => res.end('done', () => undefined), 200, 'done'],
   ['end with a callback only', (res) => res.end(() => undefined), 200, ''],
   ['sendStatus', (res) => res.sendStatus(202), 202, 'Accepted'],
-  ['redirect', (res) => res.redirect('/elsewhere'), 302, 'Found. Redirecting to /elsewhere'],
   ['writeHead and end', (res) => res.writeHead(202, { 'x-more': '1' }).end('done'), 202, 'done'],
   ['write and end', (res) => [res.write('do'), res.write('ne'), res.end()], 200, 'done'],
   ['flushHeaders, then a body', (res) => [res.flushHeaders(), res.end('done')], 200, 'done'],
-  ['a stream', (res) => Readable.from(['do', 'n', 'e']).pipe(res), 200, 'done'],
-  [
-    'a large stream',
-    (res) => Readable.from(['x'.repeat(99_999), 'y'.repeat(99_999)]).pipe(res),
-    200,
-    `${'x'.repeat(99_999)}${'y'.repeat(99_999)}`,
-  ],
   ['sendFile', (res) => res.sendFile(fileURLToPath(new URL('support/done.txt', import.meta.url))), 200, 'done'],
 ];
 

@@ -25,12 +25,6 @@ describe('an invalid option is refused where it is given:', () => {
     expect(process.listenerCount('SIGTERM')).toBe(before);
   });
 
-  it.each(TIMES)('withTransaction() with a time of %s', (time) => {
-    for (const name of ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs']) {
-      expect(() => withTransaction({ [name]: time })).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
-    }
-  });
-
   it.each(['rollbackOn', 'onSecondResponse', 'onError'])('withTransaction() with a %s that is no function', (name) => {
     expect(() => withTransaction({ [name]: 1 })).toThrow(expect.objectContaining(INVALID));
   });
@@ -46,10 +40,5 @@ describe('an invalid option is refused where it is given:', () => {
     const container = given as IContainer;
     expect(() => containerMiddleware(container)).toThrow(expect.objectContaining(INVALID));
     expect(() => disposeOnSignal(createServer(), container)).toThrow(expect.objectContaining(INVALID));
-  });
-
-  it.each(['onDisposeError', 'isEssential'])('containerMiddleware() with %s that is no function', (name) => {
-    const options = { [name]: 1 };
-    expect(() => containerMiddleware(application().container, options)).toThrow(expect.objectContaining(INVALID));
   });
 });

@@ -9,19 +9,6 @@ import { respondToError, application, expectAllEnded, GET, POST, serve, store } 
 const SHORT = { timeoutMs: 100 };
 
 describe('a handler that has not responded when its transaction reaches its time limit', () => {
-  it('is responded for by the error handler', async () => {
-    const { app, pool, container } = application();
-    app.post('/', withTransaction(SHORT), (req) => store(req, 'order'));
-    app.use(respondToError);
-    const { post, close } = await serve(app);
-    const response = await post('/');
-    expect(response.status).toBe(503);
-    expect(await response.json()).toEqual({ error: expect.stringContaining('[AMBIT_TX_TIMEOUT,') });
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
-  });
-
   it('does not get its late success through, though the error handler takes its time', async () => {
     const { app, pool, container } = application();
     const [reported, handled] = [signal<unknown>(), signal()];

@@ -45,13 +45,6 @@ describe('a failure that no error handler of the application hears of is rolled 
     await expectAllEnded({ container, pool });
   });
 
-  it.each(failing)('of %s in a router of an application that is mounted', async (_what, status, handler) => {
-    const { app, pool } = fresh();
-    app.use('/a', withTransaction(), express().use(express.Router().post('/b', handler)));
-    expect((await (await serve(app)).post('/a/b')).status).toBe(status);
-    expect(pool.stored).toEqual([]);
-  });
-
   it('of res.render() behind writeHead()', async () => {
     const { app, container, pool } = fresh();
     app.post('/', withTransaction(), behindHead);

@@ -3,29 +3,6 @@ import type { FastifyRequest } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import { application, failing, leftovers, store } from './support/app.js';
 
-describe('commitTransaction()', () => {
-  test.each([
-    ['refused', 'AMBIT_TX_COMMIT_FAILED', 500],
-    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503],
-  ] as const)('that is %s rejects, and the client never sees the 201', async (kind, code, status) => {
-    const made = await application({ pool: { faultAt: failing('commit', kind) } });
-    let cleared: unknown;
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
-      await request.commitTransaction().finally(() => (cleared = request.transactionScope === undefined));
-      return reply.code(201).send({ id: '1' });
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(response.statusCode).toBe(status);
-    expect(response.json()).toMatchObject({ code });
-    expect(cleared).toBe(true);
-    expect(await leftovers(made)).toEqual([]);
-  });
-});
-
 describe('rollbackTransaction()', () => {
   test.each([
     ['which nobody awaits', (request: FastifyRequest) => void request.rollbackTransaction()],

@@ -85,24 +85,6 @@ describe('a route with config: { transaction }', () => {
     expect(await stored()).toBe(1);
   });
 
-  test.each([
-    ['throws', () => Promise.reject(new Error('secret'))],
-    [
-      'throws after a status of success',
-      (reply: { code(status: number): unknown }) => {
-        reply.code(201);
-        return Promise.reject(new Error('secret'));
-      },
-    ],
-  ])('rolls back a handler that %s', async (_how, fail) => {
-    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
-      await insert(request);
-      await fail(reply);
-    });
-    expect((await place()).statusCode).toBe(500);
-    expect(await stored()).toBe(0);
-  });
-
   test('rolls back for a response that does not fit its schema', async () => {
     const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } } };
     app.post('/orders', { config: { transaction: true }, schema }, async (request) => {
@@ -130,28 +112,6 @@ describe('a route with config: { transaction }', () => {
     expect([(await place('/of-route')).statusCode, await stored()]).toEqual([409, 1]);
   });
 
-  test('lets a handler that knows of a failed statement respond with an error status', async () => {
-    app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
-      await insert(request);
-      const failed = await insert(request).then(
-        () => false,
-        () => true,
-      );
-      return reply.code(failed ? 409 : 201).send({ failed });
-    });
-    expect((await place()).body).toBe('{"failed":true}');
-  });
-
-  test('responds at the time limit for a handler that does not', async () => {
-    app.post('/orders', { config: { transaction: { timeoutMs: 50 } } }, async (request) => {
-      await insert(request);
-      await new Promise<void>(() => undefined);
-    });
-    const response = await app.inject({ method: 'POST', url: '/orders', payload: {} });
-    expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1']);
-    expect(await stored()).toBe(0);
-  });
-
   test('its scope is currentScope() in the handler, and the request scope in the error handler', async () => {
     const seen: unknown[] = [];
     app.setErrorHandler((_error, request, reply) => {
@@ -175,11 +135,6 @@ describe('a route with config: { transaction }', () => {
     });
     expect((await place()).body).toBe('{"undone":true}');
     expect(await stored()).toBe(0);
-  });
-
-  test('a route without it has no transaction', async () => {
-    app.post('/orders', async (request) => ({ scope: request.transactionScope ?? null }));
-    expect((await place()).body).toBe('{"scope":null}');
   });
 
   test('GET and the HEAD route that Fastify adds begin one transaction each', async () => {

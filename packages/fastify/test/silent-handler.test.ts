@@ -3,35 +3,11 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { requireTransactionScope } from '../src/index.js';
-import { application, leftovers, store } from './support/app.js';
+import { application, leftovers } from './support/app.js';
 
 const never = new Promise<void>(() => undefined);
 
 describe('a handler that does not respond until its transaction has timed out', () => {
-  test('has the client receive 503 through the error handler, and stores nothing', async () => {
-    const made = await application();
-    const errors: unknown[] = [];
-    made.app.setErrorHandler(async (error: Error & { code: string }, _request, reply) => {
-      errors.push(error);
-      await setImmediate();
-      return reply.code(503).send({ error: error.code });
-    });
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction({ timeoutMs: 100 });
-      await store(request, 'INSERT order');
-      reply.header('location', '/orders/1');
-      await never;
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect([response.statusCode, response.json()]).toEqual([503, { error: 'AMBIT_TX_TIMEOUT' }]);
-    expect(response.headers['retry-after']).toBe('1');
-    expect(errors).toHaveLength(1);
-    expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
-  });
-
   test.each(['returns', 'sends', 'throws'])('changes nothing when it %s after all', async (how) => {
     const made = await application();
     const late = signal();

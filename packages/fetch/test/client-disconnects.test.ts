@@ -39,19 +39,6 @@ describe('a client that leaves', () => {
     expect([ran, app.open, handler.openRequests]).toEqual([false, 0, 0]);
   });
 
-  test('while its services start finishes the request', async () => {
-    const app = new App();
-    const client = new AbortController();
-    const handler = createHandler(app.container, () => new Response('hello'), {
-      register: async () => {
-        client.abort();
-        await settled();
-      },
-    });
-    expect((await handler(get({ signal: client.signal }))).status).toBe(499);
-    expect(app.open).toBe(0);
-  });
-
   test('while the handler works keeps no host waiting for a handler that never returns, and calls no error handler', async () => {
     const app = new App();
     const client = new AbortController();
@@ -99,19 +86,5 @@ describe('a client that leaves', () => {
     await expect(reading).rejects.toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
     expect(body.cancelledFor).toMatchObject({ code: 'AMBIT_HTTP_CLIENT_DISCONNECTED' });
     expect(app.disposed).toEqual(['resource']);
-  });
-
-  test('after it has the whole response changes nothing', async () => {
-    const app = new App();
-    const client = new AbortController();
-    let signal: AbortSignal | undefined;
-    const handler = createHandler(app.container, (_request, own) => {
-      signal = own.resolve('IRequestSignal');
-      return new Response('hello');
-    });
-    await (await handler(get({ signal: client.signal }))).text();
-    client.abort();
-    expect(signal?.aborted).toBe(false);
-    expect(app.open).toBe(0);
   });
 });

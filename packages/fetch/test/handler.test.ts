@@ -1,56 +1,13 @@
-import { Container, currentScope, hasTag, onStart, Registration, scope, singleton } from '@ambit/container';
+import { Container, currentScope } from '@ambit/container';
 import type { IContainer } from '@ambit/container';
 import { TransactionError } from '@ambit/transaction';
 import { describe, expect, test, vi } from 'vitest';
 import { createHandler, errorResponse, HttpError } from '../src/index.js';
-import { App, get, settled, SlowBody } from './support/app.js';
+import { App, get, settled } from './support/app.js';
 
 const hello = (): Response => new Response('hello');
 
 describe('a request', () => {
-  test('has a scope of its own, tagged request, below the application container', async () => {
-    const { container } = new App();
-    const seen: IContainer[] = [];
-    const handler = createHandler(container, (_request, own) => {
-      seen.push(own);
-      return hello();
-    });
-    expect(await (await handler(get())).text()).toBe('hello');
-    await handler(get());
-    expect(seen[0]).not.toBe(seen[1]);
-    expect(seen).toMatchObject([{ tags: ['request'] }, { tags: ['request'] }]);
-    expect((seen[0] as Container).parent).toBe(container);
-  });
-
-  test('has the tags that the application chose', async () => {
-    const { container } = new App();
-    const handler = createHandler(container, (_request, own) => Response.json((own as Container).tags), {
-      tags: ['request', 'http'],
-    });
-    expect(await (await handler(get())).json()).toEqual(['request', 'http']);
-  });
-
-  test('has its scope disposed once the response is returned', async () => {
-    const app = new App();
-    const handler = createHandler(app.container, (_request, own) => {
-      own.resolve('IResource');
-      return hello();
-    });
-    await handler(get());
-    expect(app.disposed).toEqual(['resource']);
-    expect(app.open).toBe(0);
-  });
-
-  test('has its scope disposed when its handler throws, and the host receives the error', async () => {
-    const app = new App();
-    const handler = createHandler(app.container, (_request, own): Response => {
-      own.resolve('IResource');
-      throw new Error('the reason');
-    });
-    await expect(handler(get())).rejects.toThrow('the reason');
-    expect(app.disposed).toEqual(['resource']);
-  });
-
   test('receives the context of the host', async () => {
     const { container } = new App();
     const handler = createHandler(container, (_request, _scope, context: { ip: string }) => new Response(context.ip));
@@ -81,77 +38,7 @@ describe('a request', () => {
   });
 });
 
-describe('the container may be a function of the request', () => {
-  test.for([
-    { name: 'sync', of: (tenants: Map<string, Container>, name: string) => tenants.get(name)! },
-    { name: 'async', of: async (tenants: Map<string, Container>, name: string) => tenants.get(name)! },
-  ])('$name, so that each tenant has its own', async ({ of }) => {
-    const tenants = new Map(
-      ['a', 'b'].map((name) => [name, new Container().addRegistration(Registration.fromValue(name).to('ITenant'))]),
-    );
-    const handler = createHandler(
-      (request: Request) => of(tenants, request.headers.get('tenant') ?? ''),
-      (_request, own) => new Response(own.resolve<string>('ITenant')),
-    );
-    expect(await (await handler(get({ headers: { tenant: 'a' } }))).text()).toBe('a');
-    expect(await (await handler(get({ headers: { tenant: 'b' } }))).text()).toBe('b');
-  });
-
-  test('whose failure is the failure of the request', async () => {
-    const handler = createHandler(() => Promise.reject(new Error('no such tenant')), hello);
-    await expect(handler(get())).rejects.toThrow('no such tenant');
-    await settled();
-    expect(handler.openRequests).toBe(0);
-  });
-});
-
 describe('before the handler', () => {
-  test.for([
-    { name: 'sync', wait: (): unknown => undefined },
-    { name: 'async', wait: (): unknown => settled() },
-  ])('register ($name) binds data of the request', async ({ wait }) => {
-    const { container } = new App();
-    const handler = createHandler(container, (_request, own) => new Response(own.resolve<string>('IPath')), {
-      register: async (own, { url }) => {
-        await wait();
-        own.register('IPath', () => new URL(url).pathname);
-      },
-    });
-    expect(await (await handler(get())).text()).toBe('/');
-  });
-
-  test('start: true runs onStart of request-scoped services', async () => {
-    const started: string[] = [];
-    const container = new Container().addRegistration(
-      Registration.fromFactory(() => ({}))
-        .pipe(
-          singleton(),
-          scope(hasTag('request')),
-          onStart(async () => {
-            await settled();
-            started.push('session');
-          }),
-        )
-        .to('ISession'),
-    );
-    const handler = createHandler(container, () => Response.json(started), { start: true });
-    expect(await (await handler(get())).json()).toEqual(['session']);
-  });
-
-  test('a service that fails to start fails the request, and its scope is disposed', async () => {
-    const app = new App();
-    const failing = onStart(() => Promise.reject(new Error('no session')));
-    app.container.addRegistration(
-      Registration.fromFactory(() => ({}))
-        .pipe(singleton(), scope(hasTag('request')), failing)
-        .to('ISession'),
-    );
-    const handler = createHandler(app.container, hello, { start: true });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_START_FAILED' });
-    await settled();
-    expect(app.open).toBe(0);
-  });
-
   test('start: true with a container that cannot start is refused', async () => {
     const foreign = { createScope: () => ({ register: () => undefined, dispose: () => undefined }) };
     const handler = createHandler(foreign as unknown as IContainer, hello, { start: true });
@@ -179,15 +66,6 @@ describe('current: true', () => {
       { current: true },
     );
     expect(await (await handler(get())).text()).toBe('true true');
-  });
-
-  test('is off by default', async () => {
-    const { container } = new App();
-    const handler = createHandler(container, () => {
-      currentScope();
-      return hello();
-    });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_NO_SCOPE' });
   });
 });
 
@@ -221,24 +99,6 @@ describe('a failure', () => {
     expect(await response.json()).toEqual({ error: 'Try again later', code: 'AMBIT_HTTP_OVERLOADED' });
   });
 
-  test('of a disposer is reported, and the response stands', async () => {
-    const { container } = new App();
-    const reported: unknown[] = [];
-    const handler = createHandler(
-      container,
-      (_request, own) => {
-        own.defer?.(() => {
-          throw new Error('it failed');
-        });
-        return hello();
-      },
-      { onDisposeError: (error, { url }) => void reported.push(error, url) },
-    );
-    expect(await (await handler(get())).text()).toBe('hello');
-    await settled();
-    expect(reported).toMatchObject([{ errors: [{ message: 'it failed' }] }, 'http://localhost/']);
-  });
-
   test.for([
     {
       name: 'throws',
@@ -262,29 +122,6 @@ describe('a failure', () => {
     await settled();
     expect(print.mock.calls).toMatchObject([[{ errors: [{ message: 'disposer' }] }], [{ message: 'reporter' }]]);
     print.mockRestore();
-  });
-});
-
-describe('with maxRequests in progress', () => {
-  test('a further request is refused at the cost of no scope, and an essential one is not', async () => {
-    const app = new App();
-    const body = new SlowBody();
-    const handler = createHandler(
-      app.container,
-      ({ url }) => new Response(url.endsWith('/live') ? 'live' : body.stream),
-      {
-        maxRequests: 1,
-        isEssential: ({ url }) => url.endsWith('/live'),
-      },
-    );
-    const first = await handler(get());
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_HTTP_OVERLOADED', status: 503 });
-    expect(app.open).toBe(1);
-    await handler(new Request('http://localhost/live'));
-    body.end();
-    await first.text();
-    await handler.drain();
-    expect(handler.openRequests).toBe(0);
   });
 });
 

@@ -1,4 +1,3 @@
-import { currentScope } from '@ambit/container';
 import type { IContainer } from '@ambit/container';
 import type { IConnection, TransactionError } from '@ambit/transaction';
 import { type FakeFault, FakePool, type FaultPoint } from '@ambit/transaction/testing';
@@ -40,68 +39,7 @@ function appWith(work: Handler, { transaction, request, faultAt = () => fine }: 
   return { app, pool, handler, settle };
 }
 
-describe('a response in a transaction', () => {
-  test('is returned when COMMIT has succeeded and the connection is back in the pool', async () => {
-    const { handler, pool, settle } = appWith(created);
-    const response = await handler(get());
-    expect([response.status, await response.json()]).toEqual([201, { created: true }]);
-    expect([pool.stored, pool.out]).toEqual([[INSERT], 0]);
-    await settle();
-  });
-
-  test('is made with a scope tagged transaction below that of the request', async () => {
-    const seen: unknown[] = [];
-    const { handler } = appWith((_request, scope) => {
-      const { tags, parent } = scope as unknown as { tags: string[]; parent: { tags: string[] } };
-      seen.push(tags, parent.tags);
-      return created();
-    });
-    await handler(get());
-    expect(seen).toEqual([['transaction'], ['request']]);
-  });
-
-  test('of an error status is committed, unless rollbackOn() names it', async () => {
-    const taken = (): Response => Response.json({ error: 'taken' }, { status: 409 });
-    const without = appWith(taken);
-    expect((await without.handler(get())).status).toBe(409);
-    expect(without.pool.stored).toEqual([INSERT]);
-    const rollingBack = appWith(taken, { transaction: { rollbackOn: (status) => status >= 400 } });
-    expect((await rollingBack.handler(get())).status).toBe(409);
-    expect(rollingBack.pool.stored).toEqual([]);
-    await rollingBack.settle();
-  });
-
-  test('that streams is sent after COMMIT, and keeps the request scope open', async () => {
-    const body = new SlowBody();
-    const { app, handler, pool, settle } = appWith(() => new Response(body.stream));
-    const response = await handler(get());
-    expect([pool.stored, app.open]).toEqual([[INSERT], 1]);
-    body.end();
-    await response.text();
-    await settle();
-  });
-});
-
 describe('a transaction is rolled back', () => {
-  test('when its handler throws, before the host receives the error', async () => {
-    const { handler, pool, settle } = appWith(() => {
-      throw new Error('the reason');
-    });
-    await expect(handler(get())).rejects.toThrow('the reason');
-    expect([pool.stored, pool.out]).toEqual([[], 0]);
-    await settle();
-  });
-
-  test('when rollbackOn() throws', async () => {
-    const rollbackOn = (): boolean => {
-      throw new Error('the reason');
-    };
-    const { handler, pool, settle } = appWith(created, { transaction: { rollbackOn } });
-    await expect(handler(get())).rejects.toThrow('the reason');
-    expect(pool.stored).toEqual([]);
-    await settle();
-  });
-
   test('when COMMIT is refused, and the body of the response is cancelled', async () => {
     const body = new SlowBody();
     const { handler, pool, settle } = appWith(() => new Response(body.stream), {
@@ -110,25 +48,6 @@ describe('a transaction is rolled back', () => {
     await expect(handler(get())).rejects.toMatchObject({ name: 'TransactionError' });
     expect(pool.stored).toEqual([]);
     expect(body.isCancelled).toBe(true);
-    await settle();
-  });
-
-  test('when its handler rolled back itself, and its error response stands', async () => {
-    const { handler, pool, settle } = appWith(async (_request, scope) => {
-      await scope.resolve<IConnection>('IConnection').rollback();
-      return new Response(null, { status: 409 });
-    });
-    expect((await handler(get())).status).toBe(409);
-    expect(pool.stored).toEqual([]);
-    await settle();
-  });
-
-  test('when its handler rolled back itself; a success is not reported then', async () => {
-    const { handler, settle } = appWith(async (_request, scope) => {
-      await scope.resolve<IConnection>('IConnection').rollback();
-      return created();
-    });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     await settle();
   });
 
@@ -159,15 +78,6 @@ describe('a transaction is rolled back', () => {
     await settle();
   });
 
-  test('at its time limit, though the handler never responds', async () => {
-    const { handler, pool, settle } = appWith(() => new Promise<Response>(() => undefined), {
-      transaction: { timeoutMs: 20 },
-    });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT', status: 503 });
-    expect(pool.stored).toEqual([]);
-    await settle();
-  });
-
   test('at once when the client leaves, and the body of a late response is cancelled', async () => {
     const client = new AbortController();
     const body = new SlowBody();
@@ -184,52 +94,6 @@ describe('a transaction is rolled back', () => {
     await settled();
     expect(body.isCancelled).toBe(true);
   });
-
-  test('when the client leaves while it waits for a connection: the handler never runs', async () => {
-    const client = new AbortController();
-    let ran = false;
-    const { handler, pool, settle } = appWith(() => {
-      ran = true;
-      return created();
-    });
-    const taken = await pool.getConnection();
-    const response = handler(get({ signal: client.signal }));
-    await settled();
-    client.abort();
-    expect((await response).status).toBe(499);
-    taken.release();
-    await settle();
-    expect([ran, pool.stored]).toEqual([false, []]);
-  });
-
-  test('when the application container is disposed', async () => {
-    const { app, handler, pool } = appWith(async () => {
-      await app.container.dispose();
-      return created();
-    });
-    await expect(handler(get())).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
-    expect([pool.stored, pool.out]).toEqual([[], 0]);
-  });
-});
-
-test('a client that leaves while COMMIT is in progress does not undo it', async () => {
-  const client = new AbortController();
-  const { handler, pool, settle } = appWith(created, {
-    faultAt: (point) => {
-      if (point === 'commit') client.abort();
-      return { ms: 5, kind: 'none' };
-    },
-  });
-  expect((await handler(get({ signal: client.signal }))).status).toBe(499);
-  await settle();
-  expect(pool.stored).toEqual([INSERT]);
-});
-
-test('with current: true the transaction scope is the current one', async () => {
-  const { handler } = appWith(async (_request, scope) => Response.json(currentScope() === scope), {
-    request: { current: true },
-  });
-  expect(await (await handler(get())).json()).toBe(true);
 });
 
 test('onError receives failures that change no outcome, and the request', async () => {

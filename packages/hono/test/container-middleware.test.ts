@@ -68,44 +68,6 @@ describe.each(ways)('a request $way', ({ over }) => {
     await app.middleware.drain();
     expect(app.disposed).toEqual(['resource']);
   });
-
-  test('is refused with 503 beyond maxRequests, unless it is essential', async () => {
-    const app = new App({ maxRequests: 1, isEssential: ({ req }) => req.path === '/' });
-    let end = (): void => undefined;
-    app.hono.get('/slow', async (c) => {
-      await new Promise<void>((resolve) => (end = resolve));
-      return c.text('at last');
-    });
-    app.hono.onError((error, c) =>
-      c.json({ code: (error as { code?: string }).code }, (error as { status?: 503 }).status),
-    );
-    await using served = await over(app);
-    const slow = served.get('/slow');
-    await expect.poll(() => app.open).toBe(1);
-    const refused = await served.get('/slow');
-    expect([refused.status, await refused.json()]).toEqual([503, { code: 'AMBIT_HTTP_OVERLOADED' }]);
-    expect(await (await served.get('/')).text()).toBe('hello');
-    end();
-    expect(await (await slow).text()).toBe('at last');
-  });
-});
-
-describe('the container may be a function of the context', () => {
-  test.for(['sync', 'async'])('%s, so that each tenant has its own', async (how) => {
-    const tenants = new Map(
-      ['a', 'b'].map((name) => [name, new Container().addRegistration(Registration.fromValue(name).to('ITenant'))]),
-    );
-    const app = new Hono();
-    app.use(
-      containerMiddleware((c) => {
-        const tenant = tenants.get(c.req.header('tenant') ?? '') as IContainer;
-        return how === 'sync' ? tenant : Promise.resolve(tenant);
-      }),
-    );
-    app.get('/', (c) => c.text(c.get('container').resolve<string>('ITenant')));
-    for (const tenant of ['a', 'b'])
-      expect(await (await app.request('/', { headers: { tenant } })).text()).toBe(tenant);
-  });
 });
 
 test('on Workers, the execution context waits for the disposal', async () => {

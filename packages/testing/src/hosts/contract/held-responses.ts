@@ -140,6 +140,27 @@ export function heldResponseContract(test: StageTest): void {
       },
     );
 
+    test('that begins while its transaction waits for a connection is refused, too', async ({ stage }) => {
+      let response: ServerResponse | undefined;
+      await stage.serve([
+        {
+          method: 'POST',
+          path: '/orders',
+          transaction: {},
+          wrap: { before: (res) => void (response = res) },
+          handle: () => expect.unreachable('a handler whose response has begun'),
+        },
+      ]);
+      const returnConnections = await stage.takeAllConnections();
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('acquire');
+      response?.flushHeaders();
+      returnConnections();
+      await client.closed();
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
+    });
+
     test('that has begun before the transaction is closed after a second, if nobody else does', async ({ stage }) => {
       await stage.serve([
         {

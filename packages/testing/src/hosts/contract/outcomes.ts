@@ -1,7 +1,7 @@
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import type { Call, Reply } from '../host.js';
-import { CREATED, ORDER } from '../stage.js';
+import { CREATED, type Stage } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
@@ -96,19 +96,18 @@ export function outcomeContract(test: StageTest): void {
       expect(await stage.stored()).toBe(false);
     });
 
-    test('when it was open for too long, though the handler never responds and the client stays', async ({ stage }) => {
+    test('when it was open for too long, though the handler never responds: the client gets 503', async ({ stage }) => {
       await stage.serveOrder(
         async (call) => {
           await stage.insertOrder(call);
           await new Promise<void>(() => undefined);
         },
-        { transaction: { timeoutMs: 20 } },
+        { transaction: { timeoutMs: 100 } },
       );
-      const client = await stage.client();
-      client.send(ORDER);
-      await stage.pool.reaches('rollback');
-      await stage.happenings.until(() => stage.pool.out.size === 0, 'the connection is back in the pool');
-      expect(stage.scopes.open).toEqual(['request']);
+      expect((await stage.order()).status).toBe(503);
+      expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_TIMEOUT' }]);
+      await stage.quiet();
+      expect(stage.pool.steps).toEqual(ROLLED_BACK);
       expect(await stage.stored()).toBe(false);
     });
 
@@ -161,6 +160,36 @@ export function outcomeContract(test: StageTest): void {
         expect(await stage.stored()).toBe(stored);
       },
     );
+
+    test('is rolled back where rollbackOn throws, and responded to with that error', async ({ stage }) => {
+      const rollbackOn = (): never => {
+        throw new Error('undecided');
+      };
+      const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => CREATED);
+      await stage.serveOrder(handle, { responseDecides: true, transaction: { rollbackOn } });
+      expect((await stage.order()).status).toBe(500);
+      expect(stage.errors).toMatchObject([{ message: 'undecided' }]);
+      expect(await stage.stored()).toBe(false);
+    });
+
+    const known: readonly { name: string; act: (stage: Stage, call: Call) => Promise<unknown> }[] = [
+      { name: 'knows of a failed statement', act: (stage, call) => stage.insertOrder(call).catch(() => undefined) },
+      {
+        name: 'has rolled back',
+        act: (_stage, call) => call.transactionScope.resolve<IConnection>('IConnection').rollback(),
+      },
+    ];
+    test.for(known)('may be responded to with an error status by a handler that $name', async ({ act }, { stage }) => {
+      const handle = async (call: Call): Promise<Reply> => {
+        await stage.insertOrder(call);
+        await act(stage, call);
+        return replyOf(409);
+      };
+      await stage.serveOrder(handle, { responseDecides: true });
+      expect(await stage.order()).toMatchObject({ status: 409, text: '{"status":409}' });
+      expect(stage.errors).toEqual([]);
+      expect(await stage.stored()).toBe(false);
+    });
 
     test.for([
       [404, { application: (status: number) => status >= 400 }, false],
