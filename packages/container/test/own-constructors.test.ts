@@ -82,8 +82,8 @@ describe('a subclass', () => {
 
   it('with a decorated constructor gets what that asks for, and leaves its parent as it is', () => {
     class Sub extends Base {
-      constructor(@inject('b') own: unknown) {
-        super('own', own);
+      constructor(@inject('b') mine: unknown) {
+        super('own', mine);
       }
     }
     expect(open().resolve(Sub).got).toEqual(['own', 'B']);
