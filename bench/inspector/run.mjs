@@ -1,5 +1,5 @@
 /**
- * What the inspector costs the service while no page is open: `node bench/inspector/run.mjs [--processes 4] [--rounds 24]
+ * What the inspector costs the service while no page is open, and while it records: `node bench/inspector/run.mjs [--processes 4] [--rounds 24]
  * [--requests 400] [--work user,users,new-user,order-1] [--write]`. Many short rounds are more exact than a few long ones: no
  * machine is equally fast for long.
  */
@@ -13,7 +13,7 @@ import { interleave } from '../shared/servers.mjs';
 
 const HOSTS = { Express: 'ambit-express', Fastify: 'ambit' };
 /** The first two are the same: their difference is the noise of the third. */
-const WAYS = { without: '0', again: '0', mounted: '1' };
+const WAYS = { without: '0', again: '0', mounted: '1', recording: 'always' };
 
 const { values: options } = parseArgs({
   options: {
@@ -33,11 +33,12 @@ const times = {
 const rows = [];
 try {
   for (const [host, contestant] of Object.entries(HOSTS)) {
-    const all = { again: [], mounted: [] };
+    const all = { again: [], mounted: [], recording: [] };
     for (const work of pick(options.work, Object.keys(works))) {
       const measures = await interleave(Object.keys(WAYS), (way) => start(contestant, work, way), times);
       const without = cpuOf(measures.without);
-      const ratios = { again: over(measures.again, without), mounted: over(measures.mounted, without) };
+      const ways = Object.keys(all).map((way) => [way, over(measures[way], without)]);
+      const ratios = Object.fromEntries(ways);
       rows.push([`${host}, ${works[work].title}`, `${median(without).toFixed(0)} µs`, ...summary(ratios)]);
       for (const way of Object.keys(all)) all[way].push(...ratios[way]);
     }
@@ -47,7 +48,8 @@ try {
   progress('');
   await dropDatabases();
 }
-const text = table(['', 'CPU per request', 'a second one without', 'mounted', 'mounted, half of the rounds'], rows);
+const heads = ['', 'CPU per request', 'a second one without', 'mounted', 'mounted, half of the rounds', 'recording'];
+const text = table(heads, rows);
 console.log(text);
 if (options.write) write('inspector', text);
 
@@ -68,10 +70,11 @@ function over(measures, others) {
   return cpuOf(measures).map((cpu, round) => cpu / others[round] - 1);
 }
 
-function summary({ again, mounted }) {
+function summary({ again, mounted, recording }) {
   const sorted = mounted.toSorted((a, b) => a - b);
   const [low, high] = [sorted[sorted.length >> 2], sorted[Math.ceil((sorted.length * 3) / 4) - 1]];
-  return [percent(median(again)), percent(median(mounted)), `${percent(low)} to ${percent(high)}`];
+  const range = `${percent(low)} to ${percent(high)}`;
+  return [percent(median(again)), percent(median(mounted)), range, percent(median(recording))];
 }
 
 function percent(part) {

@@ -45,6 +45,8 @@ export function go(to: Address, how: 'push' | 'replace' = 'push'): void {
 export const hello = signal<Hello | undefined>(undefined);
 export const now = signal<Now | undefined>(undefined);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
+/** How many requests came in the last second. */
+export const rate = signal(0);
 /** The troubles of this recording, by cause. */
 export const troubles = signal<readonly Trouble[]>([]);
 /** Those of the recording before the last restart: a restart does not take away what one reads. */
@@ -63,18 +65,25 @@ export function idOf(ref: string | undefined): number | undefined {
   return boot !== undefined && boot === hello.value?.boot ? Number(id) : undefined;
 }
 
+const MESSAGES_PER_SECOND = 4;
+/** The number of requests so far, in the messages of the last second. */
+let arrivals: readonly number[] = [];
+
 /** The complete state: everything before it is void. */
 export function begin(state: Hello): void {
   if (state.boot !== hello.value?.boot && troubles.value.length > 0) earlier.value = troubles.value;
   hello.value = state;
   requests.value = new Map();
   troubles.value = [];
+  arrivals = [];
   take(state);
 }
 
 /** A change. */
 export function take(tick: Tick): void {
   now.value = tick.now;
+  arrivals = [...arrivals, tick.now.arrived].slice(-MESSAGES_PER_SECOND - 1);
+  rate.value = tick.now.arrived - (arrivals[0] ?? 0);
   if (tick.troubles) troubles.value = tick.troubles;
   if (tick.requests.length > 0) requests.value = kept([...requests.value.values(), ...tick.requests]);
 }
@@ -90,7 +99,6 @@ function kept(all: readonly RequestSummary[]): ReadonlyMap<number, RequestSummar
 }
 
 const RETRY_MS = 1000;
-/** The server sends a message four times a second. */
 const SILENT_MS = 3000;
 
 /** Follows the server while the tab is visible: a browser opens six connections to a server, so hidden tabs have none. */
@@ -126,8 +134,6 @@ export function connect(): void {
     opened.addEventListener('error', () => {
       clearTimeout(silent);
       connection.value = 'reconnecting';
-      // The stream does not say why it was refused; this does, where the login has expired.
-      read('now').catch(() => undefined);
       // The browser reconnects by itself, but not after an error response.
       if (opened.readyState === EventSource.CLOSED) setTimeout(() => source === opened && open(), RETRY_MS);
     });
@@ -141,8 +147,6 @@ export function connect(): void {
 /** Reads data of the server. */
 export async function read<T>(path: string): Promise<T> {
   const response = await fetch(path);
-  // The page asks for the token, which is valid for some hours.
-  if (response.status === 401) location.reload();
   if (!response.ok) throw new Error(await response.text());
   return response.json() as Promise<T>;
 }

@@ -1,16 +1,16 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { GraphProblem, GraphView, ServiceNode, ServiceStats } from '../src/wire.js';
+import type { GraphProblem, GraphView, ServiceNode, ServiceTotal } from '../src/wire.js';
 import { address, hello, now, read } from './data.js';
 import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
-import { usePolled } from './parts.js';
+import { Search, usePolled } from './parts.js';
 import { count, duration, lastOf, lifetimeOf, times } from './words.js';
 
 const graph = signal<GraphView | undefined>(undefined);
-const services = signal<readonly ServiceStats[]>([]);
-const statsOf = ({ box, key }: ServiceNode): ServiceStats | undefined =>
-  services.value.find((one) => one.box === box && one.key === key);
+const services = signal<readonly ServiceTotal[]>([]);
+const statsOf = ({ box, key }: ServiceNode): ServiceTotal | undefined =>
+  services.value.find(({ name }) => name === `${box}: ${key}`);
 const fetchServices = async (): Promise<void> => void (services.value = await read('services'));
 const chosen = signal<Chosen>({});
 
@@ -72,13 +72,7 @@ function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
   };
   return (
     <p class="tools chips">
-      <input
-        type="search"
-        list="services"
-        placeholder="Find a service"
-        aria-label="Find a service"
-        onInput={({ currentTarget }) => find(currentTarget.value)}
-      />
+      <Search label="Find a service" placeholder="Find a service" list="services" onSearch={find} />
       <datalist id="services">
         {nodes.map((node) => (
           <option key={node.id} value={nameOf(node)} />
@@ -124,7 +118,7 @@ function Problems({ view: { problems, notes = [] }, choose }: ChooseProps): JSX.
 /** One service: its lifetime, its numbers, its dependencies and dependents, and what `explain()` says. */
 function Details({ view, node, choose }: ChooseProps & { readonly node: ServiceNode }): JSX.Element {
   const { id, key, box, kind, singleton, feature } = node;
-  const { created, alive, averageMs, longestMs } = statsOf(node) ?? {};
+  const stats = statsOf(node);
   const linksTo = (ids: readonly string[]): JSX.Element => (
     <ul class="links">
       {ids.length === 0 && <li>nothing</li>}
@@ -162,10 +156,10 @@ function Details({ view, node, choose }: ChooseProps & { readonly node: ServiceN
             <pre>{message}</pre>
           </div>
         ))}
-      {created !== undefined && (
-        <p class="numbers">
-          {count(created)} created{alive !== undefined && `, ${count(alive)} alive`}, {duration(averageMs ?? 0)} on
-          average, {duration(longestMs ?? 0)} at most
+      {stats && (
+        <p>
+          {count(stats.count)} created{stats.alive !== undefined && `, ${count(stats.alive)} alive`}, half of them
+          within {duration(stats.p50)}, all within {duration(stats.longest)}
         </p>
       )}
       <h3>Depends on</h3>

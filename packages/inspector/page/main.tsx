@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals';
 import { type JSX, render } from 'preact';
-import { address, connect, connection, formatAddress, go, now, troubles, VIEWS } from './data.js';
+import { address, connect, connection, formatAddress, go, rate, troubles, VIEWS } from './data.js';
 import { Graph } from './graph.js';
 import { Now } from './now.js';
 import { Requests } from './requests.js';
@@ -16,7 +16,6 @@ const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
 
 /** The views, how much goes on, what is wrong, and whether the page hears of it. */
 function Head(): JSX.Element {
-  const { requestsPerSecond = 0 } = now.value ?? {};
   const isWrong = troubles.value.length > 0;
   return (
     <>
@@ -27,8 +26,8 @@ function Head(): JSX.Element {
           </a>
         ))}
       </nav>
-      <span class="rate" title={`${times(requestsPerSecond, 'request')} in the last second`}>
-        <b>{count(requestsPerSecond)}</b>/s
+      <span class="rate" title={`${times(rate.value, 'request')} in the last second`}>
+        <b>{count(rate.value)}</b>/s
       </span>
       <button class={isWrong ? 'troubles bad' : 'troubles'} onClick={() => go({ view: 'now' })}>
         {troubleCount(troubles.value)}

@@ -1,8 +1,7 @@
-import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
 import { earlier, formatAddress, hello, now, troubles } from './data.js';
-import { Cause, Place, stillUnder, useStill } from './parts.js';
+import { CauseCard, Place, useStill } from './parts.js';
 import {
   clock,
   count,
@@ -60,10 +59,10 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
           {lastOf(box)} for {atLeast && 'more than '}
           {duration(age)}
           {where === undefined && ', opened before the recording began'}
-          {where?.[0] !== undefined && (
+          {where !== undefined && (
             <>
               {', opened at '}
-              <Place where={where[0]} />
+              <Place where={where} />
             </>
           )}
         </p>
@@ -75,8 +74,7 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
 
 /** The troubles, by cause, each with its reason and its line: they come first on the page. */
 function Troubles(): JSX.Element {
-  const isOver = useSignal(false);
-  const { shown, newer } = useStill(troubles.value, ({ id }) => id, isOver.value);
+  const { shown, newer, handlers } = useStill(troubles.value, ({ id }) => id);
   return (
     <section class="trouble-list" aria-label="Troubles">
       <p class={troubles.value.length === 0 ? 'hint' : ''} role="status">
@@ -84,11 +82,9 @@ function Troubles(): JSX.Element {
         {newer > 0 && ` ${count(newer)} came meanwhile.`}
       </p>
       {shown.length > 0 && (
-        <ol {...stillUnder(isOver)}>
+        <ol {...handlers}>
           {shown.map((trouble) => (
-            <li key={trouble.id}>
-              <TroubleCard trouble={trouble} boot={hello.value?.boot} />
-            </li>
+            <TroubleCard key={trouble.id} trouble={trouble} boot={hello.value?.boot} />
           ))}
         </ol>
       )}
@@ -97,9 +93,7 @@ function Troubles(): JSX.Element {
           <summary>Before the last restart: {count(earlier.value.length)}</summary>
           <ol>
             {earlier.value.map((trouble) => (
-              <li key={trouble.id}>
-                <TroubleCard trouble={trouble} />
-              </li>
+              <TroubleCard key={trouble.id} trouble={trouble} />
             ))}
           </ol>
         </details>
@@ -136,9 +130,11 @@ function TroubleCard({ trouble, boot }: { trouble: Trouble; boot?: string | unde
     </>
   );
   return (
-    <Cause {...trouble} more={more}>
-      <b>{count(occurred)}×</b>
-      <span class="hint">{when}</span>
-    </Cause>
+    <li>
+      <CauseCard {...trouble} more={more}>
+        <b>{count(occurred)}×</b>
+        <span class="hint">{when}</span>
+      </CauseCard>
+    </li>
   );
 }

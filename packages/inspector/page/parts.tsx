@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Sign } from '../src/signs.js';
+import type { Cause } from '../src/wire.js';
 import type { Mark } from './words.js';
 
 export function Badge({ text, mood, title }: Mark): JSX.Element {
@@ -48,29 +49,41 @@ export function Choice<T extends string>(props: {
   );
 }
 
-/** Items whose order is kept while somebody points at them: what is new comes after that. `about` says what is shown at all. */
-export function useStill<T>(items: readonly T[], idOf: (item: T) => unknown, isStill: boolean, about = ''): Still<T> {
+/** Items whose order is kept while somebody points at them, with the handlers that notice that: what is new comes after. */
+export function useStill<T>(
+  items: readonly T[],
+  idOf: (item: T) => unknown,
+  /** `about` says what is shown at all; `isHeld` keeps the order, too. */
+  { about = '', isHeld = false } = {},
+) {
+  const isOver = useSignal(false);
   const kept = useRef<{ readonly about: string; readonly items: readonly T[] } | undefined>(undefined);
   const { items: still = [], about: former } = kept.current ?? {};
-  const before = isStill && former === about && still.length > 0 ? still : items;
+  const before = (isOver.value || isHeld) && former === about && still.length > 0 ? still : items;
   const current = new Map(items.map((item) => [idOf(item), item]));
   const shown = before.map((item) => current.get(idOf(item)) ?? item);
   kept.current = { about, items: shown };
   for (const item of before) current.delete(idOf(item));
-  return { shown, newer: current.size };
+  const handlers = {
+    onPointerEnter: ({ pointerType }: PointerEvent) => void (isOver.value = pointerType === 'mouse'),
+    onPointerLeave: () => void (isOver.value = false),
+  };
+  return { shown, newer: current.size, isOver, handlers };
 }
 
-export interface Still<T> {
-  readonly shown: readonly T[];
-  /** How many are not shown yet. */
-  readonly newer: number;
+/** A search field, whose text is in the address or of its component. */
+export function Search(props: {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value?: string;
+  readonly list?: string;
+  readonly onSearch: (text: string) => void;
+}): JSX.Element {
+  const { label, onSearch, ...rest } = props;
+  return (
+    <input type="search" aria-label={label} {...rest} onInput={({ currentTarget }) => onSearch(currentTarget.value)} />
+  );
 }
-
-/** The handlers of a list that stays still under the mouse. */
-export const stillUnder = (isOver: { value: boolean }) => ({
-  onPointerEnter: ({ pointerType }: PointerEvent) => void (isOver.value = pointerType === 'mouse'),
-  onPointerLeave: () => void (isOver.value = false),
-});
 
 const EVERY_MS = 1000;
 
@@ -100,15 +113,14 @@ const brokenAtSlashes = (where: string): ComponentChildren =>
 /** A line of code. */
 export const Place = ({ where }: { readonly where: string }): JSX.Element => <code>{brokenAtSlashes(where)}</code>;
 
-interface CauseProps extends Pick<Sign, 'cause' | 'kind' | 'sql' | 'where'> {
-  readonly fix: string;
+interface CauseProps extends Omit<Cause, 'error' | 'id'> {
   /** Beside its kind. */
   readonly children?: ComponentChildren;
   readonly more?: ComponentChildren;
 }
 
 /** Why something is wrong, and where; of one occurrence, or of all of them. */
-export function Cause({ kind, cause, where, sql, fix, children, more }: CauseProps): JSX.Element {
+export function CauseCard({ kind, cause, where, sql, fix, children, more }: CauseProps): JSX.Element {
   return (
     <article class="card trouble" data-kind={kind}>
       <header class="chips">

@@ -1,9 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { fixOf, idOf, MOST_ALIKE, type Sign, signsOf } from '../src/signs.js';
-import type { RequestDetails, Step, StepKind, Trouble } from '../src/wire.js';
-import { slowMs } from './data.js';
-import { Badge, badgeOf, Cause, Place, Sql } from './parts.js';
+import type { ExplainedRequest, RequestDetails, Step, StepKind } from '../src/wire.js';
+import { Badge, badgeOf, CauseCard, Place, Sql } from './parts.js';
 import {
   clock,
   duration,
@@ -17,16 +15,15 @@ import {
   times,
 } from './words.js';
 
-/** Everything about one request, from what went wrong to each of its steps. */
-export function RequestView({ request, at }: { request: RequestDetails; at?: Trouble | undefined }): JSX.Element {
-  const { method, route, milliseconds, arrived, requestId, steps } = request;
-  const problems = problemsOf(request, slowMs.value);
-  const cause = at ?? problems[0];
+/** Everything about one request, from what went wrong to each of its steps. @param at - the id of the trouble to look at */
+export function RequestView({ request, at }: { request: ExplainedRequest; at?: string | undefined }): JSX.Element {
+  const { method, route, milliseconds, arrived, requestId, steps, causes } = request;
+  const cause = causes.find(({ id }) => id === at) ?? causes[0];
   const outside = steps.filter((step) => step.outside).length;
   const marks: Mark[] = [
     stateMark(request),
     { text: milliseconds === undefined ? 'in progress' : duration(milliseconds), mood: '' },
-    ...marksOf(request, slowMs.value),
+    ...marksOf(request),
     ...(outside > 0 ? [{ text: `${outside} outside`, mood: '' as const, title: 'Sent outside of a transaction' }] : []),
   ];
   return (
@@ -45,43 +42,13 @@ export function RequestView({ request, at }: { request: RequestDetails; at?: Tro
           </p>
         )}
       </header>
-      {problems.map((sign) => (
-        <Cause key={idOf(sign)} {...sign} fix={fixOf(sign)} />
+      {causes.map((one) => (
+        <CauseCard key={one.id} {...one} />
       ))}
       <TimeBar request={request} />
-      <Waterfall request={request} at={cause && stepOf(cause, request)} />
+      <Waterfall request={request} at={cause?.step === undefined ? undefined : steps[cause.step]} />
     </div>
   );
-}
-
-/** The failures of the request with their lines, grouped as on the server. */
-function problemsOf(request: RequestDetails, slow: number): Sign[] {
-  const leaks = request.spans.flatMap(({ box, where, closed }): Sign[] => {
-    if (!where) return [];
-    const cause = `A ${lastOf(box)} scope ${closed === undefined ? 'is still open' : 'was closed long'} after the response. The line opened it`;
-    return [{ kind: 'leak', cause, where: where[0] }];
-  });
-  return [...new Map([...signsOf(request, slow), ...leaks].map((sign) => [idOf(sign), sign])).values()];
-}
-
-type About = Pick<Sign, 'error' | 'kind' | 'sql' | 'where'>;
-
-/** The step of the request that a trouble is about. */
-function stepOf({ kind, where, sql, error }: About, { steps, spans }: RequestDetails): Step | undefined {
-  const isAt = (step: Step): boolean => where !== undefined && (step.where === where || step.heldAt === where);
-  const isOpening = (step: Step): boolean =>
-    step.kind === 'scope opened' && where !== undefined && spans[step.span ?? -1]?.where?.[0]?.includes(where) === true;
-  const tests: readonly ((step: Step) => boolean)[] = [
-    (step) => error !== undefined && step.error === error && isAt(step),
-    (step) => error !== undefined && step.error === error,
-    (step) => kind === 'leak' && isOpening(step),
-    (step) => kind === 'aborted' && step.kind === 'aborted',
-    (step) => isAt(step) && (sql === undefined || step.sql === sql),
-    isAt,
-    (step) => sql !== undefined && step.sql === sql,
-  ];
-  const found = tests.map((test) => steps.find(test)).find(Boolean);
-  return found ?? steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0))[0];
 }
 
 interface TimePart {
@@ -159,6 +126,9 @@ function TimeBar({ request }: { readonly request: RequestDetails }): JSX.Element
 
 type Fold = readonly [Step, ...Step[]];
 
+/** So many steps in a row that are alike are one row. */
+const FOLDED = 5;
+
 /** Folds what an N+1 sends into one: sixty rows that are alike hide the others. */
 export function foldSteps(steps: readonly Step[]): Fold[] {
   const runs: [Step, ...Step[]][] = [];
@@ -169,7 +139,7 @@ export function foldSteps(steps: readonly Step[]): Fold[] {
     if (run && isSame && (kind === 'statement' || kind === 'call')) run.push(step);
     else runs.push([step]);
   }
-  return runs.flatMap((run): Fold[] => (run.length >= MOST_ALIKE ? [run] : run.map((step): Fold => [step])));
+  return runs.flatMap((run): Fold[] => (run.length >= FOLDED ? [run] : run.map((step): Fold => [step])));
 }
 
 interface WaterfallProps {
@@ -180,12 +150,10 @@ interface WaterfallProps {
 
 /** The steps of a request in order. */
 function Waterfall({ request, at }: WaterfallProps): JSX.Element {
-  const { steps, spans, milliseconds, elapsed = 0, dropped } = request;
-  const ends = [...steps.map((step) => step.at + (step.took ?? 0)), ...spans.map(({ closed = 0 }) => closed)];
+  const { steps, milliseconds, elapsed = 0, dropped } = request;
+  const ends = steps.map((step) => step.at + (step.took ?? 0));
   // A scope that leaked is open for as long as it takes: the axis is that of the request.
   const length = Math.max(...ends, milliseconds ?? elapsed, 0.01);
-  // A scope is one bar, so its closing has no row.
-  const folds = foldSteps(steps.filter(({ kind }) => kind !== 'scope closed'));
   return (
     <>
       <div class="waterfall" role="table" aria-label="What happened, in order">
@@ -199,7 +167,7 @@ function Waterfall({ request, at }: WaterfallProps): JSX.Element {
             ))}
           </span>
         </div>
-        {folds.map((fold, i) => (
+        {foldSteps(steps).map((fold, i) => (
           <FoldRows key={i} request={request} fold={fold} length={length} at={at} />
         ))}
       </div>
@@ -239,22 +207,22 @@ interface RowProps extends RowParts {
 }
 
 function Row({ request, step, length, isAt, toggle }: RowProps): JSX.Element {
-  const { spans, status } = request;
+  const { steps, status } = request;
   const { kind, at, span, sql, error, where, outside, doing } = step;
-  const scope = span === undefined ? undefined : spans[span];
-  const opened = kind === 'scope opened' ? scope : undefined;
-  const took = opened ? (opened.closed ?? length) - opened.opened : (step.took ?? 0);
-  const name = opened ? `${lastOf(opened.box)} scope` : stepName(step);
+  const { box } = steps.find((one) => one.kind === 'scope' && one.span === span && span !== undefined) ?? {};
+  const isOpen = kind === 'scope' && step.took === undefined;
+  const took = isOpen ? length - at : (step.took ?? 0);
+  const name = kind === 'scope' && box !== undefined ? `${lastOf(box)} scope` : stepName(step);
   const text = textOf(step, status);
   return (
     <div
-      class={`row${opened ? ' scope' : ''}${opened && opened.closed === undefined ? ' unclosed' : ''}`}
+      class={isOpen ? 'row unclosed' : 'row'}
       role="row"
       data-kind={kind}
       data-mood={moodOf(step, status) || undefined}
-      data-lifetime={scope ? lifetimeOf(scope.box) : undefined}
+      data-lifetime={box === undefined ? undefined : lifetimeOf(box)}
       data-at={isAt ? '' : undefined}
-      style={{ '--depth': String(scope ? scope.box.split(' > ').length - 1 : 0) }}
+      style={{ '--depth': String((box?.split(' > ').length ?? 1) - 1) }}
     >
       <span class="label" role="cell" title={[name, text, sql, error, where].filter(Boolean).join(' ')}>
         {toggle}

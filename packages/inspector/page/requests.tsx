@@ -1,22 +1,9 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { RequestDetails, RequestSummary } from '../src/wire.js';
-import {
-  address,
-  formatAddress,
-  go,
-  hello,
-  idOf,
-  newest,
-  now,
-  read,
-  refOf,
-  requests,
-  slowMs,
-  troubles,
-} from './data.js';
-import { Badge, badgeOf, Choice, stillUnder, useStill } from './parts.js';
+import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
+import { address, formatAddress, go, hello, idOf, newest, now, read, refOf, requests, troubles } from './data.js';
+import { Badge, badgeOf, Choice, Search, useStill } from './parts.js';
 import { RequestView } from './request.js';
 import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
 
@@ -42,7 +29,7 @@ function Row({ request, isChosen, q }: RowProps): JSX.Element {
         <Badge {...stateMark(request)} />
       </span>
       <span class="took">{milliseconds === undefined ? '' : duration(milliseconds)}</span>
-      <span class="chips">{marksOf(request, slowMs.value).map(badgeOf)}</span>
+      <span class="chips">{marksOf(request).map(badgeOf)}</span>
     </a>
   );
 }
@@ -50,7 +37,7 @@ function Row({ request, isChosen, q }: RowProps): JSX.Element {
 /** True if a request has all words of the filter; quotes make one word of several. */
 export function matches(request: RequestSummary, filter: string, ref: string): boolean {
   const { method, route, status, state, requestId = '' } = request;
-  const marks = marksOf(request, Infinity).map(({ text }) => text);
+  const marks = marksOf(request).map(({ text }) => text);
   const all = [`${method} ${routeText(route)} ${status ?? ''}`, state, ref, requestId, ...marks]
     .join('\n')
     .toLowerCase();
@@ -73,13 +60,12 @@ const fitting = computed(() => {
 /** The newest requests; under the mouse, and where it is scrolled, nothing moves. */
 function RequestList(): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
-  const isOver = useSignal(false);
   const isScrolled = useSignal(false);
   const most = useSignal(AT_FIRST);
   const { item, q = '' } = address.value;
-  const isStill = isOver.value || isScrolled.value;
   const about = `${hello.value?.boot} ${troubleOnly.value} ${q}`;
-  const { shown, newer } = useStill(fitting.value, ({ id }) => id, isStill, about);
+  const still = useStill(fitting.value, ({ id }) => id, { about, isHeld: isScrolled.value });
+  const { shown, newer, isOver, handlers } = still;
   const follow = (): void => {
     isOver.value = isScrolled.value = false;
     list.current?.scrollTo(0, 0);
@@ -87,12 +73,11 @@ function RequestList(): JSX.Element {
   return (
     <div class="card listing">
       <div class="tools chips">
-        <input
-          type="search"
+        <Search
+          label="Filter"
           placeholder="Filter: words of route, status, marks …"
-          aria-label="Filter"
           value={q}
-          onInput={({ currentTarget }) => go({ ...address.value, q: currentTarget.value }, 'replace')}
+          onSearch={(text) => go({ ...address.value, q: text }, 'replace')}
         />
         <Choice
           label="Which requests"
@@ -101,7 +86,7 @@ function RequestList(): JSX.Element {
           onChoose={(which) => (troubleOnly.value = which === 'trouble')}
         />
         <p class="hint numbers-line">
-          {now.value && listLine(fitting.value.length, requests.value.size, now.value, hello.value?.keep ?? 0)}
+          {now.value && listLine(fitting.value.length, now.value.arrived)}
           {newer > 0 && (
             <button class="newer" onClick={follow}>
               ↑ {count(newer)} new
@@ -116,7 +101,7 @@ function RequestList(): JSX.Element {
         aria-label="Requests"
         tabIndex={-1}
         onScroll={({ currentTarget }) => (isScrolled.value = currentTarget.scrollTop > 0)}
-        {...stillUnder(isOver)}
+        {...handlers}
       >
         {shown.length === 0 && <p class="empty">No request. They appear here as they come.</p>}
         {shown.slice(0, most.value).map((request) => (
@@ -139,7 +124,7 @@ const OTHER_RECORDING = 'This request was recorded before the recording started 
 
 interface Opened {
   readonly ref: string;
-  readonly details?: RequestDetails | undefined;
+  readonly details?: ExplainedRequest | undefined;
   /** Why there is no more of it. */
   readonly problem?: string | undefined;
 }
@@ -159,11 +144,11 @@ export function Requests(): JSX.Element {
   useEffect(() => {
     if (item === undefined || !hello.value) return;
     const known = opened.value?.ref === item ? opened.value.details : undefined;
-    const show = (details: RequestDetails | undefined, problem?: string): void => {
+    const show = (details: ExplainedRequest | undefined, problem?: string): void => {
       if (address.value.item === item) opened.value = { ref: item, details, problem };
     };
     if (id === undefined) return show(known, OTHER_RECORDING);
-    read<RequestDetails>(`request?id=${id}`).then(show, () => show(known, FORGOTTEN));
+    read<ExplainedRequest>(`request?id=${id}`).then(show, () => show(known, FORGOTTEN));
   }, [item, hello.value?.boot, isGoingOn ? now.value : summary]);
   return (
     <div class={item === undefined ? 'both' : 'both opened'}>
@@ -202,7 +187,7 @@ function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element 
         </p>
       )}
       <div class="details" role="region" aria-label="Request" tabIndex={0} ref={content}>
-        {details && <RequestView key={ref} request={details} at={troubles.value.find(({ id }) => id === at)} />}
+        {details && <RequestView key={ref} request={details} at={at} />}
         {item === undefined && (
           <p class="empty">Choose a request to see, step by step, what it opened, created, stored and disposed.</p>
         )}

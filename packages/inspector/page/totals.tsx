@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import type { RouteStats, StatementStats } from '../src/wire.js';
+import type { RouteTotal, StatementTotal } from '../src/wire.js';
 import { address, formatAddress, go, read } from './data.js';
-import { Choice, Place, Sql, stillUnder, usePolled, useStill } from './parts.js';
+import { Choice, Place, Search, Sql, usePolled, useStill } from './parts.js';
 import { count, duration, routeText, share } from './words.js';
 
 const KINDS = { routes: 'Routes', statements: 'Statements' };
@@ -13,10 +13,29 @@ export function Totals(): JSX.Element {
   return (
     <div class="card" id={kind}>
       <Choice label="Totals" options={KINDS} chosen={kind} onChoose={(one) => go({ view: 'totals', item: one })} />
-      {kind === 'routes' ? <Routes /> : <Statements />}
+      {kind === 'routes' ? (
+        <Table
+          key={kind}
+          label="Routes"
+          about="The requests since the recording began. A route leads to its requests."
+          load={fetchRoutes}
+          columns={ROUTES}
+        />
+      ) : (
+        <Table
+          key={kind}
+          label="Statements"
+          about="The statements since the recording began, without literals."
+          load={fetchStatements}
+          columns={STATEMENTS}
+        />
+      )}
     </div>
   );
 }
+
+const fetchRoutes = (): Promise<readonly RouteTotal[]> => read('routes');
+const fetchStatements = (): Promise<readonly StatementTotal[]> => read('statements?limit=1000');
 
 interface Column<Row> {
   readonly name: string;
@@ -26,33 +45,32 @@ interface Column<Row> {
   readonly value: (row: Row) => number | string;
   /** The content of the cell; by default the value. */
   readonly show?: (row: Row) => ComponentChildren;
-  readonly mood?: (row: Row) => 'bad' | undefined;
+  /** A number above 0 is bad news. */
+  readonly isBad?: boolean;
   /** Its cells are texts, which may be broken. */
   readonly isText?: boolean;
 }
 
 /** A row that nobody finds is not worth its time; sorting and the search show others. */
 const MOST = 200;
+const SORTED_BY = 'time';
 
 interface TableProps<Row> {
   readonly label: string;
   readonly about: string;
   readonly load: () => Promise<readonly Row[]>;
   readonly columns: readonly Column<Row>[];
-  readonly sortedBy: string;
-  readonly idOf: (row: Row) => string;
 }
 
 /** A table whose rows are sorted by the buttons in its header. The first column names the row. */
-function Table<Row>({ label, about, load, columns, sortedBy, idOf }: TableProps<Row>): JSX.Element {
+function Table<Row extends { readonly name: string }>({ label, about, load, columns }: TableProps<Row>): JSX.Element {
   const { value: rows = [], failed } = usePolled(load);
-  const sorting = useSignal({ column: sortedBy, descending: true });
+  const sorting = useSignal({ column: SORTED_BY, descending: true });
   const words = useSignal('');
-  const isOver = useSignal(false);
   const { column, descending } = sorting.value;
-  const found = rows.filter((row) => idOf(row).toLowerCase().includes(words.value.toLowerCase().trim()));
-  const { value } = columns.find(({ name }) => name === column) ?? { value: idOf };
-  const { shown } = useStill(sorted(found, value, descending).slice(0, MOST), idOf, isOver.value);
+  const found = rows.filter(({ name }) => name.toLowerCase().includes(words.value.toLowerCase().trim()));
+  const value = columns.find(({ name }) => name === column)?.value ?? (({ name }: Row) => name);
+  const { shown, isOver, handlers } = useStill(sorted(found, value, descending).slice(0, MOST), ({ name }) => name);
   const sortBy = ({ name, value: of }: Column<Row>): void => {
     const isNumber = rows[0] !== undefined && typeof of(rows[0]) === 'number';
     sorting.value = { column: name, descending: name === column ? !descending : isNumber };
@@ -64,12 +82,11 @@ function Table<Row>({ label, about, load, columns, sortedBy, idOf }: TableProps<
       <p class="hint" role="status">
         {failed ? 'The server does not respond. This is what it sent last.' : about + numbers}
       </p>
-      <input
-        type="search"
+      <Search
+        label={`Find in ${label}`}
         placeholder="Find"
-        aria-label={`Find in ${label}`}
         value={words.value}
-        onInput={({ currentTarget }) => (words.value = currentTarget.value)}
+        onSearch={(text) => (words.value = text)}
       />
       <div class="scroller" role="region" aria-label={label} tabIndex={0}>
         <table class="data" aria-label={label}>
@@ -89,26 +106,34 @@ function Table<Row>({ label, about, load, columns, sortedBy, idOf }: TableProps<
               ))}
             </tr>
           </thead>
-          <tbody {...stillUnder(isOver)}>
+          <tbody {...handlers}>
             {shown.map((row) => (
-              <tr key={idOf(row)}>
-                {columns.map(({ name, value: of, show = of, mood, isText }, i) =>
-                  i === 0 ? (
-                    <th key={name} scope="row">
-                      {show(row)}
-                    </th>
-                  ) : (
-                    <td key={name} class={isText ? 'text' : undefined} data-mood={mood?.(row)}>
-                      {show(row)}
-                    </td>
-                  ),
-                )}
+              <tr key={row.name}>
+                {columns.map((one, i) => (
+                  <Cell key={one.name} row={row} column={one} isName={i === 0} />
+                ))}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
     </>
+  );
+}
+
+interface CellProps<Row> {
+  readonly row: Row;
+  readonly column: Column<Row>;
+  readonly isName: boolean;
+}
+
+function Cell<Row>({ row, column, isName }: CellProps<Row>): JSX.Element {
+  const { value, show = value, isBad, isText } = column;
+  if (isName) return <th scope="row">{show(row)}</th>;
+  return (
+    <td class={isText ? 'text' : undefined} data-mood={isBad && Number(value(row)) > 0 ? 'bad' : undefined}>
+      {show(row)}
+    </td>
   );
 }
 
@@ -125,51 +150,49 @@ const routeLink = (name: string): JSX.Element => (
   </a>
 );
 
-function number<Row>(name: string, value: (row: Row) => number, about?: string): Column<Row> {
-  return { name, value, show: (row) => count(value(row)), ...(about !== undefined && { about }) };
+/** A column with a number. */
+function number<Row>(name: string, value: (row: Row) => number, more: Partial<Column<Row>> = {}): Column<Row> {
+  return { name, value, show: (row) => count(value(row)), ...more };
 }
-function time<Row>(name: string, value: (row: Row) => number, about?: string): Column<Row> {
-  return { ...number(name, value, about), show: (row) => duration(value(row)) };
+/** A column with a duration. */
+function time<Row>(name: string, value: (row: Row) => number, about = ''): Column<Row> {
+  return { name, value, show: (row) => duration(value(row)), about };
 }
-function bad<Row>(column: Column<Row>): Column<Row> {
-  return { ...column, mood: (row) => (Number(column.value(row)) > 0 ? 'bad' : undefined) };
-}
-const nameOf = ({ method, route }: RouteStats): string => `${method} ${routeText(route)}`;
 const part = (some: number, all: number): number => (all === 0 ? 0 : some / all);
 
-const ROUTES: readonly Column<RouteStats>[] = [
-  { name: 'route', value: nameOf, show: (row) => routeLink(nameOf(row)) },
-  number('requests', ({ count: all }) => all),
+const ROUTES: readonly Column<RouteTotal>[] = [
+  { name: 'route', value: ({ name }) => name, show: ({ name }) => routeLink(routeText(name)) },
+  number('requests', (row) => row.count),
   time('p50', ({ p50 }) => p50, 'Half of the requests took no longer'),
   time('p95', ({ p95 }) => p95, '95 of 100 requests took no longer'),
   time('p99', ({ p99 }) => p99, '99 of 100 requests took no longer'),
   time('longest', ({ longest }) => longest),
-  bad({
-    name: 'errors',
+  number('errors', (row) => part(row.failed, row.count), {
+    show: (row) => share(part(row.failed, row.count)),
     about: 'The share of responses from 500 on',
-    value: ({ failed, count: all }) => part(failed, all),
-    show: ({ failed, count: all }) => share(part(failed, all)),
+    isBad: true,
   }),
-  number('4xx', ({ refused }) => refused, 'Responses from 400 to 499'),
-  bad(number('aborted', ({ aborted }) => aborted, 'The client disconnected before the response was complete')),
-  number('not committed', ({ rolledBack }) => rolledBack, 'Its last transaction was rolled back or refused'),
-  {
-    name: 'SQL each',
+  number('4xx', ({ refused }) => refused, { about: 'Responses from 400 to 499' }),
+  number('aborted', ({ aborted }) => aborted, {
+    about: 'The client disconnected before the response was complete',
+    isBad: true,
+  }),
+  number('not committed', ({ rolledBack }) => rolledBack, { about: 'Its last transaction was rolled back or refused' }),
+  number('SQL each', (row) => part(row.statements, row.count), {
+    show: (row) => part(row.statements, row.count).toFixed(1),
     about: 'Statements for each request',
-    value: ({ statements, count: all }) => part(statements, all),
-    show: ({ statements, count: all }) => part(statements, all).toFixed(1),
-  },
-  time('time', ({ total }) => total, 'Of all its requests together'),
+  }),
+  time(SORTED_BY, ({ total }) => total, 'Of all its requests together'),
 ];
 
-const STATEMENTS: readonly Column<StatementStats>[] = [
-  { name: 'statement', value: ({ sql }) => sql, show: ({ sql }) => <Sql text={sql} /> },
-  number('count', ({ count: all }) => all),
-  time('total', ({ totalMs }) => totalMs),
+const STATEMENTS: readonly Column<StatementTotal>[] = [
+  { name: 'statement', value: ({ name }) => name, show: ({ name }) => <Sql text={name} /> },
+  number('count', (row) => row.count),
+  time(SORTED_BY, ({ total }) => total, 'Of all of them together'),
   time('p95', ({ p95 }) => p95, '95 of 100 took no longer'),
-  time('longest', ({ longestMs }) => longestMs),
-  bad(number('failed', ({ failed }) => failed)),
-  number('outside', ({ outside }) => outside, 'Sent outside of a transaction'),
+  time('longest', ({ longest }) => longest),
+  number('failed', ({ failed }) => failed, { isBad: true }),
+  number('outside', ({ outside }) => outside, { about: 'Sent outside of a transaction' }),
   {
     name: 'code',
     about: 'The line of code that sent it first',
@@ -180,32 +203,7 @@ const STATEMENTS: readonly Column<StatementStats>[] = [
   {
     name: 'routes',
     isText: true,
-    value: ({ routes }) => routes.length,
-    show: ({ routes }) => routes.flatMap((route, i) => [i > 0 && ', ', routeLink(routeText(route))]),
+    value: ({ routes = [] }) => routes.length,
+    show: ({ routes = [] }) => routes.flatMap((route, i) => [i > 0 && ', ', routeLink(routeText(route))]),
   },
 ];
-
-const fetchRoutes = (): Promise<readonly RouteStats[]> => read('routes');
-const fetchStatements = (): Promise<readonly StatementStats[]> => read('statements?limit=1000');
-
-const Routes = (): JSX.Element => (
-  <Table
-    label="Routes"
-    about="The requests since the recording began. A route leads to its requests."
-    load={fetchRoutes}
-    columns={ROUTES}
-    sortedBy="time"
-    idOf={nameOf}
-  />
-);
-
-const Statements = (): JSX.Element => (
-  <Table
-    label="Statements"
-    about="The statements since the recording began, without literals."
-    load={fetchStatements}
-    columns={STATEMENTS}
-    sortedBy="total"
-    idOf={({ sql }) => sql}
-  />
-);

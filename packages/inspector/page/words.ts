@@ -1,5 +1,4 @@
-import { MOST_ALIKE } from '../src/signs.js';
-import type { Now, PoolNow, RequestSummary, Step, Trouble } from '../src/wire.js';
+import type { Now, PoolNow, RequestSummary, Step, Trouble, TroubleKind } from '../src/wire.js';
 
 // The page's words, each from one snapshot, so that no sentence can contradict another.
 
@@ -58,14 +57,9 @@ export function transactionsLine(outcomes: Now['transactions']): string {
   return `${count(open)} open, ${count(committed)} committed, ${count(back)} rolled back${more}${without}`;
 }
 
-/** How many requests are shown of how many, and why not all. */
-export function listLine(shown: number, listed: number, { arrived, samplesPerSecond }: Now, keep: number): string {
-  const all = Math.max(arrived, listed, shown);
-  if (shown === all) return times(all, 'request');
-  const numbers = `${count(shown)} shown of ${count(all)}`;
-  if (listed >= all) return numbers;
-  return `${numbers}; without trouble ${count(samplesPerSecond)} a second are listed, and the newest ${count(keep)} kept`;
-}
+/** How many requests are shown of how many. */
+export const listLine = (shown: number, arrived: number): string =>
+  shown >= arrived ? times(shown, 'request') : `${count(shown)} shown of ${count(arrived)}`;
 
 /** A word about a request or one of its parts. */
 export interface Mark {
@@ -74,9 +68,6 @@ export interface Mark {
   readonly title?: string;
 }
 
-/** Waiting for less than this is normal. */
-const LONG_WAIT_MS = 10;
-
 /** The status of the response, or the state of a request without one. */
 export function stateMark({ state, status = 0 }: RequestSummary): Mark {
   if (state === 'open') return { text: 'open', mood: '' };
@@ -84,29 +75,21 @@ export function stateMark({ state, status = 0 }: RequestSummary): Mark {
   return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
 }
 
-const repeated = (name: string, number: number): string => (number === 1 ? name : `${name} ×${number}`);
+/** News, but no bad ones. */
+const WARNINGS: ReadonlySet<TroubleKind> = new Set(['N+1', 'slow', 'slow call', 'pool']);
 
-/** The marks of a request besides its status, the worst first. */
-export function marksOf(request: RequestSummary, slow: number): Mark[] {
-  const { leaks, failures, findings, failedAttempts, alike, waited, statements, milliseconds = 0 } = request;
-  const { outcome, status = 0 } = request;
+/** The marks of a request besides its status: its troubles, how its transaction came out, and its statements. */
+export function marksOf({ troubles, outcome, failedAttempts, statements, status = 0 }: RequestSummary): Mark[] {
   const word = outcome === 'refused' ? 'no connection' : outcome === 'unknown' ? 'commit unknown' : outcome;
   // To roll back and respond with a status of 4xx is what the application has decided.
   const isRefusal = outcome === 'rolled back' && status >= 400 && status < 500;
   const moodOfOutcome = outcome === 'committed' ? 'good' : isRefusal ? '' : 'bad';
   const marks: (Mark | false)[] = [
-    leaks > 0 && { text: 'leak', mood: 'bad', title: 'A scope is still open' },
-    failures > 0 && { text: repeated('failure', failures), mood: 'bad', title: 'A service could not be created' },
-    findings > 0 && {
-      text: repeated('check', findings),
-      mood: 'bad',
-      title: 'The transaction check has found something',
-    },
+    ...troubles
+      .filter((kind) => kind !== 'aborted')
+      .map((kind): Mark => ({ text: kind, mood: WARNINGS.has(kind) ? 'warn' : 'bad' })),
     word !== undefined && { text: word, mood: moodOfOutcome },
-    failedAttempts > 0 && outcome !== 'unknown' && { text: repeated('retried', failedAttempts), mood: 'warn' },
-    milliseconds >= slow && { text: 'slow', mood: 'warn', title: `It took longer than ${duration(slow)}` },
-    alike >= MOST_ALIKE && { text: `N+1 ×${alike}`, mood: 'warn', title: `One statement was sent ${alike} times` },
-    waited >= LONG_WAIT_MS && { text: `waited ${duration(waited)}`, mood: 'warn', title: 'It waited for a connection' },
+    failedAttempts > 0 && { text: times(failedAttempts, 'attempt'), mood: 'warn', title: 'not committed, before that' },
     statements > 0 && { text: `${statements} SQL`, mood: '' },
   ];
   return marks.filter((mark) => mark !== false);

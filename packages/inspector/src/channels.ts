@@ -5,6 +5,7 @@ import { withoutLiterals } from '@ambit/transaction/host';
 import { errorName } from './error-names.js';
 import { label } from './names.js';
 import type { Awaited, Facts, RequestRecord } from './requests.js';
+import { signOf } from './signs.js';
 import type { Store } from './store.js';
 import { Where } from './where.js';
 import type { Line, Outcome, PoolNow } from './wire.js';
@@ -25,12 +26,10 @@ export function subscribeAll<M>(handlers: Readonly<Record<string, (message: M) =
         warn(name);
       }
     };
-    return [name, listener] as const;
+    subscribe(name, listener);
+    return () => unsubscribe(name, listener);
   });
-  for (const [name, listener] of listeners) subscribe(name, listener);
-  return () => {
-    for (const [name, listener] of listeners) unsubscribe(name, listener);
-  };
+  return () => listeners.forEach((stop) => stop());
 }
 
 /** Once for each channel, and without the message of the error, which may contain values. */
@@ -153,21 +152,12 @@ class Statements {
     sent.request?.begins(sent);
   }
 
-  completed({ sql, milliseconds: took, error, statement }: Message, scope: object | undefined): void {
+  completed({ sql, milliseconds, error, statement }: Message, scope: object | undefined): void {
     const sent = statement && this.#sent.get(statement);
     sent?.request?.ends(sent);
     // Its scope is closed: a statement that failed came too late.
     if (scope && !this.#store.knows(scope) && error === undefined) return;
-    const place = sent?.place;
-    if (scope) this.#store.sent(scope, place);
-    const text = this.#textOf(sql);
-    const outside = scope === undefined;
-    const request = this.#store.record(
-      'statement',
-      { sql: text, took, place, ...(outside && { outside }) },
-      { scope, error },
-    );
-    this.#store.statements.add({ sql: text, took, failed: error !== undefined, outside, place, route: request?.name });
+    this.#store.statement(this.#textOf(sql), milliseconds, sent?.place, { scope, error });
   }
 
   /** Most statements are sent again and again: one string of each is kept. */
@@ -205,14 +195,8 @@ class Failures {
     }
     const path = error instanceof ContainerError && error.path.length > 0 ? error.path.map(label) : [name];
     this.#last = { error, path };
-    const place = error instanceof Error ? new Where(error) : undefined;
-    this.#store.record('failed', { key: path.at(-1) ?? name, path, place }, { scope, error });
+    this.#store.record('failed', { key: path.at(-1) ?? name, path, place: Where.of(error) }, { scope, error });
   }
-}
-
-interface Call extends Awaited {
-  readonly request: RequestRecord;
-  readonly host: string;
 }
 
 interface CallMessage {
@@ -229,14 +213,13 @@ interface CallMessage {
 const SOMEWHERE = 'another server';
 
 /** The host and port of the request. Its path, password and headers may contain values. */
-function hostOf(request: CallMessage['request']): string {
-  const { origin, host } = request;
+function hostOf({ origin, host, getHeader }: CallMessage['request'], request: CallMessage['request']): string {
   if (origin instanceof URL) return origin.host;
   if (typeof origin === 'string') return URL.canParse(origin) ? new URL(origin).host : SOMEWHERE;
   if (typeof host !== 'string') return SOMEWHERE;
   const name = host.includes(':') ? `[${host}]` : host;
   // Node says the port only in the header that it makes; the application may have set another one.
-  const header = request.getHeader?.('host');
+  const header = getHeader?.call(request, 'host');
   const isMade = typeof header === 'string' && header.startsWith(name) && /^:\d+$/.test(header.slice(name.length));
   return isMade ? header : name;
 }
@@ -246,11 +229,11 @@ function hostOf(request: CallMessage['request']): string {
  * publishes a request of `node:http` when the stack has lost the line that made it.
  */
 export function outgoingCalls(store: Store): () => void {
-  const calls = new WeakMap<object, Call>();
+  const calls = new WeakMap<object, Awaited & { readonly owner: RequestRecord; readonly host: string }>();
   const begin = ({ request }: CallMessage): void => {
     const owner = store.current();
     if (!owner || calls.has(request)) return;
-    const call = { request: owner, place: new Where(), host: hostOf(request), started: store.now() };
+    const call = { owner, place: new Where(), host: hostOf(request, request), started: store.now() };
     calls.set(request, call);
     owner.begins(call);
   };
@@ -258,9 +241,9 @@ export function outgoingCalls(store: Store): () => void {
     const call = calls.get(request);
     if (!call) return;
     calls.delete(request);
-    const { request: of, place, host, started } = call;
-    of.ends(call);
-    store.record('call', { took: store.now() - started, host, place }, { of, error });
+    const { owner, place, host, started } = call;
+    owner.ends(call);
+    store.record('call', { took: store.now() - started, host, place }, { of: owner, error });
   };
   return subscribeAll<CallMessage>({
     'undici:request:create': begin,
@@ -283,32 +266,18 @@ interface OutboxMessage {
 /** An event that waits for longer, although the relay runs, is trouble. */
 const LONG_LAG_MS = 10_000;
 
-/** Reports events that are not delivered: why, and for how long they have waited. The returned function stops that. */
+/** Reports events of an outbox that are not delivered, and those that wait for long. The returned function stops that. */
 export function outboxTroubles(store: Store): () => void {
-  /** The last failure of each table. */
-  const failures = new Map<
-    string,
-    { readonly at: number; readonly error: string; readonly where: string | undefined }
-  >();
   return subscribeAll<OutboxMessage>({
     'ambit:outbox:failed': ({ table, error: thrown }) => {
       const error = errorName(thrown);
-      const where = thrown instanceof Error ? new Where(thrown).line : undefined;
-      failures.set(table, { at: store.now(), error, where });
       const cause = `A delivery of ${table} failed: ${error}`;
-      store.noticed({ kind: 'outbox', cause, about: table, error, where });
+      store.noticed(signOf({ kind: 'outbox', cause, about: table, error, where: Where.of(thrown)?.line }));
     },
     'ambit:outbox:backlog': ({ table, lag, pending }) => {
       if (lag < LONG_LAG_MS) return;
-      const waits = `The oldest of ${pending} events of ${table} has waited for ${Math.round(lag / 1000)} s`;
-      const { at = -Infinity, error = '', where } = failures.get(table) ?? {};
-      // Others may have been delivered since: what counts is that one failed while this one waited.
-      const isFailing = store.now() - at <= lag;
-      const why = isFailing
-        ? `a delivery failed meanwhile: ${error}`
-        : 'no delivery failed meanwhile, so the relay or the receiver is slow';
-      const known = isFailing ? { error, where } : {};
-      store.noticed({ kind: 'outbox', cause: `${waits}; ${why}`, about: table, ...known });
+      const cause = `The oldest of ${pending} events of ${table} has waited for ${Math.round(lag / 1000)} s: its deliveries fail, or the relay or the receiver is slow`;
+      store.noticed(signOf({ kind: 'outbox', cause, about: `${table} waits` }));
     },
   });
 }

@@ -97,26 +97,23 @@ async function called({ tool, url, given }: Asked, token: string): Promise<unkno
   const text = await response.text();
   if (status === 401)
     throw new Error(`${url} wants ${token === '' ? 'a token: set' : 'another token than that of'} INSPECTOR_TOKEN.`);
-  const type = headers.get('content-type') ?? '';
-  if (/^text\/plain\b/.test(type) && status >= 400) throw new Error(`${url} responded ${status}: ${text.trim()}`);
-  const { result, error } = (parsed(text) ?? {}) as {
-    error?: { message?: string };
-    result?: { tools?: unknown; isError?: boolean; content?: readonly { text: string }[] };
-  };
-  if (result?.tools !== undefined) return result.tools;
-  const said = result?.content?.[0]?.text;
-  if (said === undefined) throw new Error(error?.message ?? NO_INSPECTOR);
-  if (result?.isError) throw new Error(said);
-  return parsed(said);
-}
-
-function parsed(text: string): unknown {
+  if (/^text\/plain\b/.test(headers.get('content-type') ?? '') && status >= 400)
+    throw new Error(`${url} responded ${status}: ${text.trim()}`);
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    const { result } = JSON.parse(text) as {
+      result: { tools?: unknown; isError: boolean; content: readonly [{ text: string }] };
+    };
+    if (result.tools !== undefined) return result.tools;
+    const [said] = result.content;
+    if (!result.isError) return JSON.parse(said.text);
+    throw new Refusal(said.text);
+  } catch (error) {
+    throw error instanceof Refusal ? error : new Error(NO_INSPECTOR);
   }
 }
+
+/** The tool was called wrongly. */
+class Refusal extends Error {}
 
 function textOf(value: unknown, { tool, json }: Asked): string {
   if (json || tool !== 'troubles' || !Array.isArray(value)) return JSON.stringify(value, undefined, json ? 0 : 2);

@@ -87,5 +87,3 @@ function codeOf(error: Error, state: string | undefined): string {
   const known = [statusCode, status].find((each) => typeof each === 'number' && each >= 400 && each < 600);
   return known === undefined ? '' : String(Number(known));
 }
-
-export const failure = (error: unknown): { error?: string } => (error === undefined ? {} : { error: errorName(error) });

@@ -1,7 +1,7 @@
 import { type Container, ContainerError, type Key } from '@ambit/container';
 import { explain, graph, type GraphNode, type ScopeDeclaration, verify } from '@ambit/container/tools';
 import { boxOf, label, lineageOf, nameOf } from './names.js';
-import type { Sign } from './signs.js';
+import { type Sign, signOf } from './signs.js';
 import type { GraphBox, GraphNote, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
 
 type DefinitionsOf = (functions: readonly (object | undefined)[]) => (string | undefined)[];
@@ -65,7 +65,7 @@ export class Drawing {
     return problems.map(({ code, message }, i) => {
       const [what = '', ...lines] = message.split('\n');
       const hint = lines.map((line) => /^ *hint +(.*)$/.exec(line)?.[1]).find(Boolean);
-      return { kind: 'graph', cause: what, error: code, where: places[i], about: what, fix: hint };
+      return signOf({ kind: 'graph', cause: what, error: code, where: places[i], about: what, fix: hint });
     });
   }
 

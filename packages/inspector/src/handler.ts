@@ -25,6 +25,7 @@ function withLinks(page: string, links: Readonly<Record<string, string>>): strin
 }
 
 export interface HandlerParts extends AccessOptions {
+  readonly path: string;
   readonly links: Readonly<Record<string, string>>;
   readonly pages: OpenPages;
   readonly facts: Facts;
@@ -44,7 +45,6 @@ const REFUSED =
   'Without a token the inspector responds only where NODE_ENV is development, to clients on this machine: open it as localhost, without a proxy in between. For all else, set the option `token`.';
 /** Without the message of the error: it may come from a predicate of the application, and contain values. */
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
-const LONGEST_FORM = 4096;
 const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector: its page, the stream of that, and each tool by its name. */
@@ -60,17 +60,16 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const access = control.access(request);
     if (access === 'refused') return sendText(response, 403, REFUSED);
     if (typeof access === 'object') return tooMany(response, access.retryAfter);
-    if (name === '/login' && method === 'POST') return login(request, response);
     if (name !== '/mcp' && method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
-    if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
-    if (name === '') return redirect(response, `${path}/`);
-    if (access === 'token required' && name === '/') return sendFile(response, 'login.html', { status: 401 });
+    // Before the token: a browser sends the password to the folder of the address that asked for it, and not to the application.
+    if (name === '') return void response.writeHead(303, { location: `${path}/` }).end();
     if (access === 'token required') return tokenRequired(response);
+    if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
     if (name === '/mcp') return handleMcp(request, response, await bodyOf(request, LONGEST_MESSAGE), facts, look);
-    if (name === '/') return sendFile(response, 'index.html', { edit: (page) => withLinks(page, links) });
+    if (name === '/') return sendFile(response, 'index.html', (page) => withLinks(page, links));
     if (name !== '/events') return sendTool(response, name.slice(1), searchParams);
-    if (method === 'GET') return pages.open(request, response, control.endOf(request));
+    if (method === 'GET') return pages.open(request, response);
     response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
   };
 
@@ -78,17 +77,6 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const read = readTool(facts, name, argumentsOf(name, Object.fromEntries(given)));
     if ('problem' in read) return sendText(response, 404, read.problem);
     response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(read.value));
-  };
-
-  const login = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await bodyOf(request, LONGEST_FORM);
-    if (body === undefined) return sendText(response, 413, 'The form is too long');
-    const access = control.try(request, new URLSearchParams(body).get('token') ?? '');
-    if (typeof access === 'object') return tooMany(response, access.retryAfter);
-    if (access === 'token required')
-      return sendFile(response, 'login.html', { status: 401, edit: (page) => page.replace(' hidden', '') });
-    response.setHeader('set-cookie', control.cookie(request));
-    return redirect(response, `${path}/`);
   };
 
   return (request, response) => {
@@ -99,18 +87,12 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   };
 }
 
-interface Sending {
-  readonly status?: number;
-  readonly edit?: (page: string) => string;
-}
-
-/** A file of the page. Only plain names, so nothing else can be requested. */
-async function sendFile(response: ServerResponse, name: string, { status = 200, edit }: Sending = {}): Promise<void> {
+async function sendFile(response: ServerResponse, name: string, edit = (text: string) => text): Promise<void> {
   const kind = /^[a-z]+(?:-[a-z]+)*\.(css|html|js|svg)$/.exec(name)?.[1] ?? '';
   const folder = kind === 'css' || kind === 'js' ? 'dist/page' : 'assets';
   const body = kind === '' ? undefined : await readFile(join(PACKAGE, folder, name), 'utf8').catch(() => undefined);
   if (body === undefined) return sendText(response, 404, 'There is no such file');
-  response.writeHead(status, { 'content-type': TYPES[kind] }).end(edit ? edit(body) : body);
+  response.writeHead(200, { 'content-type': TYPES[kind] }).end(edit(body));
 }
 
 /** Express removes the mount path from `url`, and keeps the whole in `originalUrl`. */
@@ -123,17 +105,13 @@ function sendText(response: ServerResponse, status: number, text: string): void 
 }
 
 function tokenRequired(response: ServerResponse): void {
-  response.setHeader('www-authenticate', 'Bearer');
+  response.setHeader('www-authenticate', ['Bearer', 'Basic realm="The token of the inspector, as password"']);
   sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
 }
 
 function tooMany(response: ServerResponse, retryAfter: number): void {
   response.setHeader('retry-after', retryAfter);
   sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
-}
-
-function redirect(response: ServerResponse, to: string): void {
-  response.writeHead(303, { location: to }).end();
 }
 
 /** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */

@@ -125,11 +125,8 @@ export class Inspector {
     const store = this.#store;
     const header = this.#requestIdHeader;
     const requestId = header === undefined ? undefined : () => textOf(response.getHeader(header));
-    const record = store?.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
-    if (!store || !record) {
-      next();
-      return;
-    }
+    if (!store) return next();
+    const record = store.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
     // As Symfony's profiler names it; a log line of the response can have it, too.
     response.setHeader(LINK_HEADER, `${this.#path}/#/requests/${this.#boot}-${record.id}`);
     const finish = (): void => store.complete(record, response.writableFinished ? response.statusCode : undefined);
@@ -166,10 +163,7 @@ export class Inspector {
   #facts(): Facts {
     return {
       state: () => this.#state(),
-      routes: () => this.#store?.routes(),
-      statements: () => this.#store?.statements.all(),
-      services: () => this.#store?.services.all(),
-      details: (id) => this.#store?.details(id),
+      store: () => this.#store,
       drawing: {
         view: () => this.#drawing.view(),
         definition: (node) => this.#drawing.definition(node),

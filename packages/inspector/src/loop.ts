@@ -1,5 +1,6 @@
 import { type Profiler, Session } from 'node:inspector';
 import { ms } from './names.js';
+import { signOf } from './signs.js';
 import type { Store } from './store.js';
 import { placeOf, placeOfLine } from './where.js';
 
@@ -59,7 +60,7 @@ export function blockedLoop(store: Store): () => void {
     if (found) {
       const share = computed < late / 2 ? `; the machine gave it a processor for ${ms(computed)} of that` : '';
       const cause = `Timers were late by ${ms(late)}; most of that time the process was in ${found.name}${share}`;
-      store.noticed({ kind: 'blocked loop', cause, where: found.where });
+      store.noticed(signOf({ kind: 'blocked loop', cause, where: found.where }));
     }
     cpu = process.cpuUsage();
   };

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** The data of the pages. */
 export interface PageFeed {
-  /** Called when the first page opens. */
+  /** Called when somebody begins to look. */
   start(): void;
-  /** Called when the last page has been closed for `lingerMs`. */
+  /** Called when nobody has looked for a while. */
   stop(): void;
   /** The first message to a page. */
   hello(): unknown;
@@ -14,7 +14,9 @@ export interface PageFeed {
 
 export interface PageTimes {
   readonly tickMs: number;
+  /** For so long it goes on after the last page was closed. */
   readonly lingerMs: number;
+  /** For so long it goes on after the last call of a tool. */
   readonly lookMs: number;
 }
 
@@ -22,35 +24,35 @@ export interface PageTimes {
 const MAX_UNREAD_BYTES = 4_000_000;
 const MAX_PAGES = 20;
 
-/** The open pages, each a stream of server-sent events. While no page is open, no timer runs. */
+/** The open pages, each a stream of server-sent events. While nobody looks, no timer runs. */
 export class OpenPages {
   readonly #feed: PageFeed;
   readonly #times: PageTimes;
-  /** Each with the end of its session. */
-  readonly #pages = new Map<ServerResponse, number>();
+  readonly #pages = new Set<ServerResponse>();
   #server: { readonly listening?: boolean } | undefined;
   #ticking: NodeJS.Timeout | undefined;
-  #lingering: NodeJS.Timeout | undefined;
-  #looksUntil = 0;
+  /** When it stops, if no page is open then. */
+  #until = 0;
 
   constructor(feed: PageFeed, times: PageTimes) {
     this.#feed = feed;
     this.#times = times;
   }
 
-  /** @param endsAt - when its session is over; by default it has none */
-  open({ socket }: IncomingMessage, response: ServerResponse, endsAt = Infinity): void {
+  open({ socket }: IncomingMessage, response: ServerResponse): void {
     if (this.#pages.size >= MAX_PAGES) {
       response.writeHead(503).end(`${MAX_PAGES} pages are open already`);
       return;
     }
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
-    clearTimeout(this.#lingering);
-    if (!this.#ticking) this.#start();
-    this.#pages.set(response, endsAt);
+    this.#lookFor(this.#times.lingerMs);
+    this.#pages.add(response);
     // Node sets it on every socket it accepts.
     this.#server = (socket as { readonly server?: { readonly listening?: boolean } }).server;
-    response.on('close', () => this.#closed(response));
+    response.on('close', () => {
+      this.#pages.delete(response);
+      if (this.#ticking) this.#lookFor(this.#times.lingerMs);
+    });
     // The stream is idle between two messages, so the idle timeout of the server must not close it.
     socket.setTimeout(0);
     response.write(`retry: 500\nevent: hello\ndata: ${JSON.stringify(this.#feed.hello())}\n\n`);
@@ -58,52 +60,38 @@ export class OpenPages {
 
   /** Somebody looks without a stream, and may do so again for a while. */
   look(): void {
-    if (!this.#ticking) this.#start();
-    this.#looksUntil = Date.now() + this.#times.lookMs;
-    if (this.#pages.size === 0) this.#linger(this.#times.lookMs);
+    this.#lookFor(this.#times.lookMs);
   }
 
   /** Closes the streams of all pages: a server that closes would wait for them forever. */
   closeAll(): void {
-    for (const page of this.#pages.keys()) page.end();
+    for (const page of this.#pages) page.end();
     this.#stop();
   }
 
-  #start(): void {
+  #lookFor(milliseconds: number): void {
+    this.#until = Math.max(this.#until, performance.now() + milliseconds);
+    if (this.#ticking) return;
     this.#feed.start();
-    this.#ticking = setInterval(() => this.#tick(), this.#times.tickMs);
-    this.#ticking.unref();
+    this.#ticking = setInterval(() => this.#tick(), this.#times.tickMs).unref();
   }
 
   #tick(): void {
     if (this.#server?.listening === false) return this.closeAll();
-    // The last page may reconnect within `lingerMs`: changes are kept for it.
-    if (this.#pages.size === 0) return;
+    // The last page may reconnect: changes are kept for it.
+    if (this.#pages.size === 0) return performance.now() > this.#until ? this.#stop() : undefined;
     const message = `data: ${JSON.stringify(this.#feed.tick())}\n\n`;
-    for (const [page, endsAt] of this.#pages) {
+    for (const page of this.#pages) {
       if (page.writableLength > MAX_UNREAD_BYTES) page.destroy();
-      else if (Date.now() > endsAt) page.end();
       else page.write(message);
     }
   }
 
-  #closed(page: ServerResponse): void {
-    this.#pages.delete(page);
-    if (this.#pages.size > 0 || !this.#ticking) return;
-    this.#linger(Math.max(this.#times.lingerMs, this.#looksUntil - Date.now()));
-  }
-
-  #linger(milliseconds: number): void {
-    clearTimeout(this.#lingering);
-    this.#lingering = setTimeout(() => this.#stop(), milliseconds);
-    this.#lingering.unref();
-  }
-
   #stop(): void {
     if (!this.#ticking) return;
-    clearTimeout(this.#lingering);
     clearInterval(this.#ticking);
     this.#ticking = undefined;
+    this.#until = 0;
     this.#feed.stop();
   }
 }

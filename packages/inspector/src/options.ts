@@ -30,12 +30,10 @@ export interface InspectorOptions {
   readonly limitMs?: number;
   /** A request that takes longer counts as trouble. Default 1 s. */
   readonly slowMs?: number;
-  /** How many requests without trouble are listed per second; all are counted. Default 50. */
-  readonly samplesPerSecond?: number;
   /** How many requests without trouble are kept. Default 300. */
   readonly keep?: number;
   /**
-   * How many requests with trouble are kept. None is left out by sampling. They failed, were rolled back, were aborted, were slow, leaked a
+   * How many requests with trouble are kept. They failed, were rolled back, were aborted, were slow, leaked a
    * scope, or the transaction check found something. Default 1000.
    */
   readonly keepTrouble?: number;
@@ -57,7 +55,7 @@ const SHORTEST_TOKEN = 16;
 
 export function settingsOf(options: InspectorOptions): Settings {
   const { container, scopes = [], token, path = '/inspector', links = {}, limitMs = 10_000 } = options;
-  const { samplesPerSecond = 50, keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
+  const { keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
   const { always = false, lines = false, requestIdHeader } = options;
   const { NODE_ENV = '' } = process.env;
   const { enabled = NODE_ENV !== 'production' } = options;
@@ -78,7 +76,7 @@ export function settingsOf(options: InspectorOptions): Settings {
       'enabled: true needs a token, unless NODE_ENV is development or test: behind a proxy on this machine, every client looks like one of this machine',
     );
   }
-  for (const [name, value] of Object.entries({ limitMs, slowMs, samplesPerSecond, keep, keepTrouble })) {
+  for (const [name, value] of Object.entries({ limitMs, slowMs, keep, keepTrouble })) {
     if (!(value > 0 && value < Infinity)) throw invalid(`${name} must be a number above 0, not ${value}`);
   }
   for (const href of Object.values(links)) {
@@ -87,7 +85,7 @@ export function settingsOf(options: InspectorOptions): Settings {
     }
   }
   const list = 'tags' in scopes ? [scopes] : scopes;
-  const limits = { limitMs, slowMs, samplesPerSecond, keep, keepTrouble };
+  const limits = { limitMs, slowMs, keep, keepTrouble };
   const access = { token, isDevelopment };
   return { container, scopes: list, ...access, path, links, enabled, always, lines, requestIdHeader, ...limits };
 }

@@ -1,20 +1,22 @@
 import type { Container, Key } from '@ambit/container';
-import { failure } from './error-names.js';
+import { errorName } from './error-names.js';
 import { Lateness } from './loop.js';
 import { boxBelow, boxOf, label, lineageOf, ms } from './names.js';
-import { type Arrival, type Facts, RequestList, type RequestListOptions, type RequestRecord } from './requests.js';
-import { idOf, LONG_WAIT_MS, type Sign, signsOf } from './signs.js';
-import { type ServiceCount, ServiceTable, StatementTable } from './tables.js';
+import { type Arrival, type Facts, type Recorded, RequestRecord } from './requests.js';
+import { causeOf, leakOf, LONG_WAIT_MS, type Limits, type Sign, signOf, signsOf } from './signs.js';
+import { type Row, Totals } from './totals.js';
 import { type Definition, Troubles } from './troubles.js';
 import { Where } from './where.js';
-import type { KindNow, Now, OpenScope, Outcome, RequestDetails, RouteStats, StepKind, Tick, Trouble } from './wire.js';
+import type { ExplainedRequest, Now, OpenScope, Outcome, RequestSummary, StepKind, Tick } from './wire.js';
 
-export interface StoreOptions extends RequestListOptions {
+export interface StoreOptions extends Limits {
+  /** How many requests without trouble are kept, and how many with trouble. */
+  readonly keep: number;
+  readonly keepTrouble: number;
   /** Milliseconds that only go up. */
   readonly now: () => number;
   /** The request on whose behalf this code runs. */
   readonly current: () => RequestRecord | undefined;
-  readonly limitMs: number;
   /** The line of a service. */
   readonly definition?: Definition;
 }
@@ -27,9 +29,10 @@ interface OpenedScope {
   /** It was open before the recording began. */
   readonly atLeast: boolean;
   readonly request: RequestRecord | undefined;
-  readonly span: number | undefined;
+  /** In its request. */
+  readonly record: Recorded | undefined;
   readonly where: Where | undefined;
-  readonly services: ServiceCount[];
+  readonly services: Row<'alive'>[];
   inTransaction: boolean;
   /** It is older than the limit, and its request is complete. */
   leaked: boolean;
@@ -44,14 +47,16 @@ interface Held {
   last: Where | undefined;
 }
 
-/** If tags are made from data, kinds beyond this number are counted together. */
+/** Tags may be made from data. */
 const MOST_KINDS = 100;
-const THE_REST = 'other kinds';
-/** Beyond this number, open scopes are counted but not listed. */
-const MOST_LISTED = 5000;
+/** Of more open scopes than these, the newest are known. */
+const MOST_OPEN = 5000;
 const MOST_SHOWN = 40;
 /** Those who waited for a connection look at them within the same milliseconds. */
 const MOST_ENDED = 256;
+const MOST_ROWS = 1000;
+const MOST_SERVICES = 2000;
+const DEEPEST_CAUSE = 10;
 /** The step with which a transaction completes. */
 const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
   committed: 'commit',
@@ -59,43 +64,44 @@ const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
   unknown: 'commit unknown',
 };
 
-/**
- * Keeps a bounded part of what happens, each as a record of one form: what kind, when, at which line, in which scope of which request, and
- * further facts. The page and the tools show what is here.
- */
+/** Keeps a bounded part of what happens: requests, each with its records; totals by name; and troubles by cause. */
 export class Store {
   readonly lateness = new Lateness();
-  readonly services = new ServiceTable();
-  readonly statements = new StatementTable();
-  readonly #options: StoreOptions;
-  readonly #requests: RequestList;
-  readonly #troubles: Troubles;
-  readonly #scopes = new WeakMap<object, OpenedScope>();
-  readonly #kinds = new Map<string, { open: number; leaks: number }>();
-  /** In order of opening, so the oldest come first. */
-  readonly #listed = new Map<number, OpenedScope>();
-  readonly #transactions: Record<'open' | Outcome, number> = {
-    open: 0,
-    committed: 0,
+  readonly routes = new Totals(MOST_ROWS, {
+    failed: 0,
     refused: 0,
-    'rolled back': 0,
-    unknown: 0,
-  };
-  readonly #holding = new Map<object, Held>();
-  readonly #ended: Held[] = [];
+    aborted: 0,
+    rolledBack: 0,
+    statements: 0,
+    statementMs: 0,
+  });
+  readonly statements = new Totals(MOST_ROWS, { failed: 0, outside: 0 });
+  readonly services = new Totals<'alive', { alive?: number }>(MOST_SERVICES, {});
+  readonly #options: StoreOptions;
+  /** The newest requests without trouble, in order of arrival, and those with trouble, in the order of that. */
+  readonly #newest = new Map<number, RequestRecord>();
+  readonly #troubled = new Map<number, RequestRecord>();
+  #changed = new Set<RequestRecord>();
+  #arrived = 0;
+  readonly #troubles: Troubles;
   #sentTroubles = 0;
+  /** The errors that a record names, and the request whose handler threw one: an error may hold anything, so none is kept. */
+  readonly #named = new WeakSet();
+  readonly #thrown = new WeakMap<object, RequestRecord>();
+  readonly #scopes = new WeakMap<object, OpenedScope>();
+  /** The oldest first. */
+  readonly #openScopes = new Map<number, OpenedScope>();
   #ids = 0;
   #paused = false;
+  readonly #transactions = { committed: 0, refused: 0, 'rolled back': 0, unknown: 0 };
+  readonly #holding = new Map<object, Held>();
+  readonly #ended: Held[] = [];
 
   /** Starts with the application scope and the scopes that are open already. */
   constructor(application: Container, open: readonly Container[], options: StoreOptions) {
     this.#options = options;
-    this.#requests = new RequestList(options);
     this.#troubles = new Troubles(options.definition);
-    for (const scope of [application, ...open])
-      this.#open(scope, boxOf(lineageOf(scope)), { atLeast: true, request: undefined });
-    // It is open all the time.
-    this.#listed.delete(this.#scopes.get(application)?.id ?? 0);
+    for (const scope of [application, ...open]) this.#open(scope, boxOf(lineageOf(scope)), true, undefined);
   }
 
   now(): number {
@@ -111,9 +117,11 @@ export class Store {
     return this.#scopes.has(scope);
   }
 
+  // ---- What happens.
+
   /**
-   * Adds a record to the request that the scope belongs to; without a scope, or one that belongs to no request, to the request on whose
-   * behalf the code runs, or to `of`.
+   * Adds a record, complete by now, to the request that the scope belongs to; without a scope, or one that belongs to no request, to the
+   * request on whose behalf the code runs, or to `of`.
    *
    * @param error - what failed, which is named and accounted for
    */
@@ -123,22 +131,26 @@ export class Store {
     if (!request) return undefined;
     const { took = 0 } = facts;
     const now = this.now();
+    // A message with a duration is published when that is over.
+    const record: Recorded = { kind, at: Math.max(0, now - request.start - took), ...facts };
+    const span = opened?.request && opened.record?.span;
+    if (span !== undefined) record.span = span;
     const late = took >= LONG_WAIT_MS ? this.lateness.within(now - took, now) : 0;
-    const span = opened?.request === undefined ? undefined : opened.span;
-    request.step(kind, now, {
-      ...facts,
-      ...failure(error),
-      ...(span !== undefined && { span }),
-      ...(late > 0 && { late }),
-    });
-    request.account(error);
-    this.#requests.touch(request);
+    if (late > 0) record.late = late;
+    if (error !== undefined) {
+      record.error = errorName(error);
+      if (isObject(error)) this.#named.add(error);
+    }
+    request.add(record);
+    this.#touch(request);
     return request;
   }
 
-  /** Returns the record of a new request, or undefined if too many are in progress. */
-  arrive(arrival: Arrival): RequestRecord | undefined {
-    return this.#requests.arrive(arrival, this.now());
+  arrive(arrival: Arrival): RequestRecord {
+    const record = new RequestRecord(++this.#arrived, arrival, this.now(), this.#options.slowMs);
+    keepNewest(this.#newest, record, this.#options.keep, this.#changed);
+    this.#touch(record);
+    return record;
   }
 
   /** @param status - of the response; undefined where the client disconnected before it was complete */
@@ -147,15 +159,21 @@ export class Store {
     const now = this.now();
     if (status === undefined) record.aborted(now);
     else record.responded(status, now, this.lateness.within(record.start, now));
-    this.#requests.completed(record);
+    this.#addToRoute(record);
+    this.#touch(record);
     this.#judge(record);
   }
 
-  /** A handler of the current request has failed. */
+  /** A handler of the current request has failed. The statement, COMMIT or service that the error came from may have said so already. */
   failed(error: unknown): void {
     const request = this.current();
-    request?.threw(error, this.now());
-    this.#requests.touch(request);
+    if (!request) return;
+    if (isObject(error)) {
+      if (this.#thrown.get(error) === request) return;
+      this.#thrown.set(error, request);
+    }
+    const known = chainOf(error).some((one) => this.#named.has(one));
+    this.record('threw', { place: Where.of(error), ...(known && { known }) }, { of: request, error });
   }
 
   /** Adds a trouble outside of requests. */
@@ -172,32 +190,36 @@ export class Store {
     const above = scope.parent && this.#scopes.get(scope.parent);
     // A scope without a known parent belongs to another application in this process.
     if (!above || this.#paused) return;
-    this.#open(scope, boxBelow(above.box, scope), { request: above.request ?? this.current(), atLeast: false });
+    this.#open(scope, boxBelow(above.box, scope), false, above.request ?? this.current());
   }
 
   closed(scope: object): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    const kind = this.#kind(entry.box);
-    kind.open--;
-    if (entry.leaked) kind.leaks--;
+    const { id, request, services } = entry;
     this.#scopes.delete(scope);
-    this.#listed.delete(entry.id);
-    for (const service of entry.services) this.services.removed(service);
+    this.#openScopes.delete(id);
+    for (const service of services) service.count('alive', -1);
     this.#leaves(scope, entry);
-    entry.request?.closeSpan(entry.span, this.now());
-    this.#requests.touch(entry.request);
+    if (!request) return;
+    request.scopeClosed(entry.record, this.now());
+    this.#touch(request);
     // A scope that is disposed late adds to a request that has its response.
-    if (entry.request?.settled) this.#judge(entry.request);
+    if (request.over && request.summary.open === 0) this.#judge(request);
   }
 
-  /** @param isKept - by its scope */
+  /** @param isKept - by its scope: of a transient one nobody knows for how long it is alive */
   created(scope: object, key: Key, took: number, isKept: boolean): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    const count = this.services.created(entry.box, label(key), took, isKept);
-    if (count && isKept) entry.services.push(count);
-    this.record('created', { key: label(key), took }, { scope });
+    const name = label(key);
+    const row = this.services.row(`${entry.box}: ${name}`);
+    row?.took(took);
+    if (row && isKept) {
+      row.count('alive');
+      entry.services.push(row);
+    }
+    this.record('created', { key: name, took }, { scope });
   }
 
   /** A transaction has a connection. */
@@ -211,14 +233,21 @@ export class Store {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
     entry.inTransaction = true;
-    this.#transactions.open++;
     this.record('begin', { took }, { scope });
   }
 
-  /** A statement was sent in the transaction, at this line. */
-  sent(scope: object, place: Where | undefined): void {
-    const held = this.#holding.get(scope);
+  /** @param scope - of its transaction; undefined of a statement outside of one */
+  statement(sql: string, took: number, place: Where | undefined, { scope, error }: Owner): void {
+    const held = scope && this.#holding.get(scope);
     if (held) held.last = place ?? held.last;
+    const outside = scope === undefined;
+    const request = this.record('statement', { sql, took, place, ...(outside && { outside }) }, { scope, error });
+    const row = this.statements.row(sql);
+    if (!row) return;
+    row.took(took, request?.name);
+    row.place ??= place;
+    if (error !== undefined) row.count('failed');
+    if (outside) row.count('outside');
   }
 
   refused(parent: object): void {
@@ -268,66 +297,96 @@ export class Store {
     }
   }
 
+  // ---- What is known.
+
   /** The complete state. */
-  all(pool?: Now['pool']): Tick {
+  all(pool?: Now['pool']): Required<Tick> {
     const now = this.#state(pool);
-    return { now, requests: this.#requests.all(), troubles: this.troubles() };
+    const kept = [...this.#newest.values(), ...this.#troubled.values()].toSorted((one, other) => one.id - other.id);
+    return { now, requests: kept.map(summaryOf), troubles: this.#troubles.all() };
   }
 
   /** The changes since the last call. */
   tick(pool?: Now['pool']): Tick {
     const now = this.#state(pool);
+    const requests = Array.from(this.#changed, summaryOf);
+    this.#changed = new Set();
     const { occurrences } = this.#troubles;
-    const troubles = occurrences === this.#sentTroubles ? {} : { troubles: this.troubles() };
+    const troubles = occurrences === this.#sentTroubles ? {} : { troubles: this.#troubles.all() };
     this.#sentTroubles = occurrences;
-    return { now, requests: this.#requests.takeChanged(), ...troubles };
+    return { now, requests, ...troubles };
   }
 
-  troubles(): Trouble[] {
-    return this.#troubles.all();
+  request(id: number): ExplainedRequest | undefined {
+    const details = this.#get(id)?.details(this.now());
+    if (!details) return undefined;
+    const causes = signsOf(details, this.#options).map((sign) => {
+      const step = sign.step === undefined ? -1 : details.steps.indexOf(sign.step);
+      return { ...causeOf(sign, this.#options.definition), ...(step !== -1 && { step }) };
+    });
+    return { ...details, causes };
   }
 
-  details(id: number): RequestDetails | undefined {
-    return this.#requests.get(id)?.details(this.now());
+  // ---- How it is kept.
+
+  #get(id: number): RequestRecord | undefined {
+    return this.#troubled.get(id) ?? this.#newest.get(id);
   }
 
-  routes(): RouteStats[] {
-    return this.#requests.routes.all();
+  /** Marks a request as changed, if it is kept. It is from now on if it has trouble. */
+  #touch(record: RequestRecord): void {
+    record.summary.trouble = record.trouble;
+    if (record.trouble && !this.#troubled.has(record.id)) {
+      this.#newest.delete(record.id);
+      keepNewest(this.#troubled, record, this.#options.keepTrouble, this.#changed);
+    }
+    if (this.#get(record.id) === record) this.#changed.add(record);
+  }
+
+  #addToRoute({ name, summary }: RequestRecord): void {
+    const { state, status = 0, milliseconds = 0, outcome, statements, statementMs } = summary;
+    const row = this.routes.row(name);
+    if (!row) return;
+    row.took(milliseconds);
+    if (state === 'aborted') row.count('aborted');
+    else if (status >= 500) row.count('failed');
+    else if (status >= 400) row.count('refused');
+    if (outcome !== undefined && outcome !== 'committed') row.count('rolledBack');
+    row.count('statements', statements);
+    row.count('statementMs', statementMs);
   }
 
   /** A request without trouble costs a comparison. */
   #judge(record: RequestRecord): void {
     if (!record.suspicious) return;
-    for (const sign of signsOf(record.details(this.now()), this.#options.slowMs)) {
+    for (const sign of signsOf(record.details(this.now()), this.#options)) {
       // Once for each request and cause.
-      if (record.noted.has(idOf(sign))) continue;
-      record.noted.add(idOf(sign));
-      this.#note(record, sign);
+      if (!record.has(sign)) this.#note(record, sign);
     }
   }
 
   #note(record: RequestRecord, sign: Sign): void {
-    this.#requests.keep(record);
-    this.#troubles.add(sign, Date.now(), record);
+    record.note(sign);
+    this.#troubles.add({ ...sign, step: undefined }, Date.now(), record);
+    this.#touch(record);
   }
 
-  #open(scope: Container, box: string, { atLeast, request }: Pick<OpenedScope, 'atLeast' | 'request'>): void {
+  #open(scope: Container, box: string, atLeast: boolean, request: RequestRecord | undefined): void {
     const opened = this.now();
-    const isListed = this.#listed.size < MOST_LISTED;
     // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
-    const where = atLeast || !isListed ? undefined : new Where(scope.createScope);
-    const span = request?.openSpan(box, opened);
-    const known = { id: ++this.#ids, box, opened, atLeast, request, span, where };
+    const where = atLeast ? undefined : new Where(scope.createScope);
+    const record = request?.scopeOpened(box, opened);
+    const known = { id: ++this.#ids, box, opened, atLeast, request, record, where };
     const entry: OpenedScope = { ...known, services: [], inTransaction: false, leaked: false };
     this.#scopes.set(scope, entry);
-    this.#kind(box).open++;
-    if (isListed) this.#listed.set(entry.id, entry);
-    this.#requests.touch(request);
+    this.#openScopes.set(entry.id, entry);
+    const [oldest = entry.id] = this.#openScopes.keys();
+    if (this.#openScopes.size > MOST_OPEN) this.#openScopes.delete(oldest);
+    if (request) this.#touch(request);
   }
 
   /** The scope has no transaction and no connection any more, with or without a known outcome. */
   #leaves(scope: object, entry: OpenedScope): void {
-    if (entry.inTransaction) this.#transactions.open--;
     entry.inTransaction = false;
     const held = this.#holding.get(scope);
     if (!held) return;
@@ -336,52 +395,46 @@ export class Store {
     if (this.#ended.push(held) > MOST_ENDED) this.#ended.shift();
   }
 
-  #kind(box: string): { open: number; leaks: number } {
-    const name = this.#kinds.has(box) || this.#kinds.size < MOST_KINDS ? box : THE_REST;
-    const kind = this.#kinds.get(name) ?? { open: 0, leaks: 0 };
-    this.#kinds.set(name, kind);
-    return kind;
-  }
-
   #state(pool: Now['pool']): Now {
     const now = this.now();
-    for (const record of this.#requests.lost()) this.complete(record);
-    for (const entry of this.#listed.values()) {
+    for (const record of [...this.#newest.values()]) if (record.lost) this.complete(record);
+    const open = [...this.#openScopes.values()];
+    for (const entry of open) {
       if (entry.opened > now - this.#options.limitMs) break;
       // While its request is in progress, the scope is only slow.
       if (!entry.leaked && entry.request?.over) this.#leak(entry, entry.request);
     }
+    const kinds = new Map<string, { open: number; leaks: number }>();
+    for (const { box, leaked } of open) {
+      const { open: count, leaks } = kinds.get(box) ?? { open: 0, leaks: 0 };
+      kinds.set(box, { open: count + 1, leaks: leaks + Number(leaked) });
+    }
     return {
-      ...this.#requests.counts(now),
-      kinds: Array.from(this.#kinds, ([box, kind]): KindNow => ({ box, ...kind })),
-      scopes: this.#oldest(now),
-      transactions: { ...this.#transactions },
+      arrived: this.#arrived,
+      kinds: Array.from(kinds, ([box, counts]) => ({ box, ...counts })).slice(0, MOST_KINDS),
+      // The application scope is open all the time.
+      scopes: open
+        .filter(({ id }) => id > 1)
+        .slice(0, MOST_SHOWN)
+        .map((entry) => this.#shown(entry, now)),
+      transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       ...(pool && { pool }),
     };
   }
 
   /** Each scope is an occurrence: a leak that grows has to be seen growing. */
   #leak(entry: OpenedScope, request: RequestRecord): void {
+    const { box, record, where } = entry;
     entry.leaked = true;
-    this.#kind(entry.box).leaks++;
-    request.leak(entry.span, entry.where?.lines() ?? []);
-    this.#note(request, {
-      kind: 'leak',
-      cause: `A scope (${entry.box}) is open for more than ${this.#options.limitMs / 1000} s after its request was complete`,
-      where: entry.where?.line,
-      about: entry.box,
-    });
+    if (record) record.place = where;
+    this.#note(request, signOf({ kind: 'leak', ...leakOf(box, where?.line, this.#options) }));
   }
 
-  #oldest(now: number): OpenScope[] {
-    const oldest: OpenScope[] = [];
-    for (const { id, box, opened, atLeast, where, request } of this.#listed.values()) {
-      const old = opened <= now - this.#options.limitMs;
-      const line = old && where ? { where: where.lines() } : {};
-      oldest.push({ id, box, age: now - opened, atLeast, old, ...line, ...(request && { request: request.id }) });
-      if (oldest.length === MOST_SHOWN) break;
-    }
-    return oldest;
+  #shown({ id, box, opened, atLeast, where, request }: OpenedScope, now: number): OpenScope {
+    const old = opened <= now - this.#options.limitMs;
+    const line = old ? where?.line : undefined;
+    const more = { ...(line !== undefined && { where: line }), ...(request && { request: request.id }) };
+    return { id, box, age: now - opened, atLeast, old, ...more };
   }
 }
 
@@ -389,4 +442,34 @@ interface Owner {
   readonly scope?: object | undefined;
   readonly of?: RequestRecord | undefined;
   readonly error?: unknown;
+}
+
+const summaryOf = ({ summary }: RequestRecord): RequestSummary => ({ ...summary });
+
+/** Adds a record, in place of the oldest where there are more than `most`. */
+function keepNewest(
+  kept: Map<number, RequestRecord>,
+  record: RequestRecord,
+  most: number,
+  changed: Set<RequestRecord>,
+): void {
+  kept.set(record.id, record);
+  const [oldest = record] = kept.values();
+  if (kept.size <= most) return;
+  kept.delete(oldest.id);
+  changed.delete(oldest);
+}
+
+const isObject = (one: unknown): one is object => typeof one === 'object' && one !== null;
+
+/** The error and its causes. */
+function chainOf(error: unknown): object[] {
+  const chain: object[] = [];
+  try {
+    for (let one = error; isObject(one) && chain.length < DEEPEST_CAUSE; one = (one as { cause?: unknown }).cause)
+      chain.push(one);
+  } catch {
+    // An object that an application throws may throw when it is read.
+  }
+  return chain;
 }

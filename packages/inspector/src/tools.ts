@@ -1,14 +1,12 @@
 import type { Drawing } from './graph-view.js';
-import type { GraphView, Hello, RequestDetails, RouteStats, ServiceStats, StatementStats } from './wire.js';
+import type { Store } from './store.js';
+import type { GraphView, Hello } from './wire.js';
 
 /** The inspector's knowledge of a running application, from which tools choose. */
 export interface Facts {
   /** Everything now; undefined where nothing is recorded. */
   readonly state: () => Hello | undefined;
-  readonly routes: () => RouteStats[] | undefined;
-  readonly statements: () => StatementStats[] | undefined;
-  readonly services: () => ServiceStats[] | undefined;
-  readonly details: (id: number) => RequestDetails | undefined;
+  readonly store: () => Store | undefined;
   readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
 }
 
@@ -52,31 +50,32 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   request: {
     description:
-      'One request from its arrival to its end: scopes, services, statements with their line of code, transactions, calls to other servers, errors.',
+      'One request: what went wrong in it, with its causes, and each step from its arrival: scopes, services, statements with their line of code, transactions, calls to other servers, errors.',
     properties: { id: { type: 'integer', description: 'As `troubles` and `requests` give it' } },
     required: ['id'],
-    read: ({ details }, { id }) => details(Number(id)),
+    read: ({ store }, { id }) => store()?.request(Number(id)),
   },
   statements: {
     description:
       'The statements since the recording started, by total time: how often, how long, failures, the line that sent it first, routes.',
     properties: { limit: { type: 'integer', description: `How many; ${MOST_STATEMENTS} by default` } },
-    read: ({ statements }, { limit }) =>
-      statements()
-        ?.toSorted((one, other) => other.totalMs - one.totalMs)
+    read: ({ store }, { limit }) =>
+      store()
+        ?.statements.all()
+        .toSorted((one, other) => other.total - one.total)
         .slice(0, upTo(limit, MOST_STATEMENTS)),
   },
   routes: {
     description:
       'The routes since the recording started: how many requests, failures, aborts, rollbacks, and percentiles of durations.',
     properties: {},
-    read: ({ routes }) => routes(),
+    read: ({ store }) => store()?.routes.all(),
   },
   services: {
     description:
       'The services since the recording started, by kind of scope: how many were created, are alive, and how long it took.',
     properties: {},
-    read: ({ services }) => services(),
+    read: ({ store }) => store()?.services.all(),
   },
   now: {
     description:

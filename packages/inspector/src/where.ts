@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url';
 
 /** Frameworks and ORMs are deep. */
 const DEEPEST = 60;
-const LINES = 3;
 
 /** The file of this module. `import.meta` would keep Jest from loading it as CommonJS. */
 function ownFile(): string {
@@ -28,68 +27,63 @@ const NO_FILE = /^(?:node|data|blob|wasm|https?):|^eval at |<anonymous>/;
 type Below = Parameters<typeof Error.captureStackTrace>[1];
 
 interface Call {
-  readonly name: string;
   readonly path: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** The nearest lines of the application's own code, in the stack of the call that makes this. It keeps no object of that stack. */
+/** The nearest line of the application's own code, in the stack of the call that makes this. It keeps no object of that stack. */
 export class Where {
-  readonly #calls: readonly Call[];
+  readonly #call: Call | undefined;
 
   /** @param below - a function: the stack begins below its call; or an error, for the stack of the call that made it */
   constructor(below: Below | Error = Where) {
-    this.#calls = below instanceof Error ? callsOf(below) : callsBelow(below);
+    this.#call = below instanceof Error ? callOf(below) : callBelow(below);
   }
 
-  /** `place (src/orders.ts:42:7)` */
-  lines(): readonly string[] {
-    return this.#calls.map((call) => (call.name === '' ? textOf(call) : `${call.name} (${textOf(call)})`));
+  /** The place that an error comes from, if it is one. */
+  static of(thrown: unknown): Where | undefined {
+    return thrown instanceof Error ? new Where(thrown) : undefined;
   }
 
   /** `src/orders.ts:42:7` */
   get line(): string | undefined {
-    const [call] = this.#calls;
-    return call && textOf(call);
+    return this.#call && textOf(this.#call);
   }
 }
 
 /** The text of a place: in the source, where Node was started with `--enable-source-maps`; undefined where it is not the application's. */
 export function placeOf(file: string, line: number, column: number): string | undefined {
-  const call = callAt('', file, line, column);
+  const call = callAt(file, line, column);
   return call && textOf(call);
 }
 
 /** As `placeOf()`, of a line without a column: the last place in it, since before the first there are only spaces, which no source map knows. */
 export function placeOfLine(file: string, line: number): string | undefined {
-  const call = callAt('', file, line, MOST_COLUMNS);
+  const call = callAt(file, line, MOST_COLUMNS);
   return call && textOf(call.column === MOST_COLUMNS ? { ...call, column: 1 } : call);
 }
 
-function callsBelow(below: Below): Call[] {
+/** The nearest call of the application's own code. */
+function callBelow(below: Below): Call | undefined {
   const { stackTraceLimit } = Error;
   // oxlint-disable-next-line typescript/unbound-method -- it is put back, not called
   const { prepareStackTrace } = Error;
   Error.stackTraceLimit = DEEPEST;
   // As objects they need not be written and read as text, which would take ten times as long.
   Error.prepareStackTrace = (_, calls) => calls;
-  const holder: { stack?: unknown } = {};
+  const holder: { stack?: readonly NodeJS.CallSite[] } = {};
   Error.captureStackTrace(holder, below);
   const { stack } = holder;
   Error.stackTraceLimit = stackTraceLimit;
   Error.prepareStackTrace = prepareStackTrace;
-  return Array.isArray(stack) ? nearest(stack as NodeJS.CallSite[]) : [];
-}
-
-function nearest(stack: readonly NodeJS.CallSite[]): Call[] {
-  const own: Call[] = [];
-  for (const site of stack) {
+  if (!Array.isArray(stack)) return undefined;
+  for (const site of stack as NodeJS.CallSite[]) {
     const file = site.getFileName();
     const call = typeof file === 'string' ? knownCallAt(site, file) : undefined;
-    if (call && own.push(call) === LINES) break;
+    if (call) return call;
   }
-  return own;
+  return undefined;
 }
 
 /** Of each file the places that were on a stack: code does not move, and the calls of all records are shared. */
@@ -109,34 +103,33 @@ function knownCallAt(site: NodeJS.CallSite, file: string): Call | undefined {
     inFile = undefined;
   }
   if (!inFile) places.set(file, (inFile = new Map()));
-  const call = callAt(site.getFunctionName() ?? '', file, line, column);
+  const call = callAt(file, line, column);
   inFile.set(place, call);
   return call;
 }
 
 /** In the source, where Node was started with `--enable-source-maps`: a bundle has dependencies beside the application's own code. */
-function callAt(name: string, file: string, line: number, column: number): Call | undefined {
+function callAt(file: string, line: number, column: number): Call | undefined {
   if (isForeign(file)) return undefined;
   const entry = findSourceMap(file)?.findEntry(line - 1, column - 1);
-  if (!entry || !('originalSource' in entry)) return { name, path: pathOf(file), line, column };
+  if (!entry || !('originalSource' in entry)) return { path: pathOf(file), line, column };
   const { originalSource, originalLine, originalColumn } = entry;
   if (isForeign(originalSource)) return undefined;
-  return { name, path: pathOf(originalSource), line: originalLine + 1, column: originalColumn + 1 };
+  return { path: pathOf(originalSource), line: originalLine + 1, column: originalColumn + 1 };
 }
 
-const FRAME = /^ {4}at (?:(?:async )?(.*?) \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
+const FRAME = /^ {4}at (?:.*? \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
 const ANY_FRAME = /^ {4}at /;
 
 /** The stack of an error is a text, in which Node has found the sources already. */
-function callsOf(error: Error): Call[] {
-  const own: Call[] = [];
+function callOf(error: Error): Call | undefined {
   for (const text of framesOf(error)) {
-    const [match, name = '', named = '', namedLine, namedColumn, file = named, line = namedLine, column = namedColumn] =
+    const [, named, namedLine, namedColumn, file = named, line = namedLine, column = namedColumn] =
       FRAME.exec(text) ?? [];
-    if (match === undefined || isForeign(file)) continue;
-    if (own.push({ name, path: pathOf(file), line: Number(line), column: Number(column) }) === LINES) break;
+    if (file !== undefined && !isForeign(file))
+      return { path: pathOf(file), line: Number(line), column: Number(column) };
   }
-  return own;
+  return undefined;
 }
 
 /** The lines behind the message: that may have lines like those of a stack, which are values. */

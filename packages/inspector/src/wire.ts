@@ -1,4 +1,4 @@
-// The messages of the inspector's server to its page, and what its tools return.
+// What the server of the inspector sends to its page, and what its tools return.
 
 export interface GraphBox {
   readonly id: string;
@@ -62,19 +62,16 @@ export interface OpenScope {
   readonly id: number;
   readonly box: string;
   readonly age: number;
-  /** It was open before the page was, so it is older than that. */
+  /** It was open before the recording began, so it is older than that. */
   readonly atLeast: boolean;
   readonly old: boolean;
-  readonly where?: readonly string[];
+  readonly where?: string;
   readonly request?: number;
 }
 
 export interface Now {
   /** How many requests there were since the recording began. */
   readonly arrived: number;
-  /** How many requests without trouble are listed per second. */
-  readonly samplesPerSecond: number;
-  readonly requestsPerSecond: number;
   readonly kinds: readonly KindNow[];
   /** The oldest ones. */
   readonly scopes: readonly OpenScope[];
@@ -94,33 +91,33 @@ export interface PoolNow {
   readonly mostWaiting: number;
 }
 
-/** The kinds of trouble. docs of the inspector say what each means. */
+/** The kinds of trouble, the causes before what follows from them. The README of the inspector lists them. */
 export type TroubleKind =
-  | 'N+1'
-  | 'aborted'
-  | 'after commit'
-  | 'blocked loop'
-  | 'deadlock'
-  | 'failed commit'
-  | 'failed handler'
   | 'failed service'
-  | 'failed statement'
-  | 'finding'
-  | 'graph'
-  | 'idle transaction'
-  | 'leak'
+  | 'after commit'
+  | 'deadlock'
   | 'lock'
-  | 'outbox'
+  | 'failed statement'
+  | 'failed commit'
+  | 'unknown outcome'
+  | 'failed handler'
   | 'pool'
-  | 'slow'
+  | 'N+1'
+  | 'finding'
+  | 'idle transaction'
   | 'slow call'
-  | 'unknown outcome';
+  | 'leak'
+  | 'aborted'
+  | 'slow'
+  | 'graph'
+  | 'outbox'
+  | 'blocked loop';
 
-/** What went wrong, once or often, from one cause. */
-export interface Trouble {
+/** Why something went wrong in one request, and where. */
+export interface Cause {
   readonly id: string;
   readonly kind: TroubleKind;
-  /** One sentence: what happened the last time, and why. */
+  /** One sentence: what happened, and why, without values of the application. */
   readonly cause: string;
   /** The line of code to look at. */
   readonly where?: string;
@@ -129,6 +126,10 @@ export interface Trouble {
   readonly error?: string;
   /** What to do about it. */
   readonly fix: string;
+}
+
+/** What went wrong, once or often, from one cause, whose sentence is that of the last time. */
+export interface Trouble extends Cause {
   readonly count: number;
   /** Milliseconds since 1970. */
   readonly first: number;
@@ -162,26 +163,18 @@ export interface RequestSummary {
   readonly failedAttempts: number;
   /** Scopes that are still open. */
   readonly open: number;
-  /** Scopes that are open longer than the limit although the request is complete. */
-  readonly leaks: number;
-  /** The findings of the transaction check. */
-  readonly findings: number;
-  /** Factories and constructors that threw, and keys that could not be resolved. */
-  readonly failures: number;
-  /** How many statements it sent, within transactions and outside of them. */
+  /** How many statements it sent until its response, within transactions and outside of them. */
   readonly statements: number;
   readonly statementMs: number;
-  /** How often it sent the statement that it sent most often: from 5 on it is marked as N+1. */
-  readonly alike: number;
-  /** Milliseconds for which it waited for connections. */
-  readonly waited: number;
-  /** Whether it is one that is kept because something went wrong, or took long. */
+  /** The kinds of its troubles. */
+  readonly troubles: readonly TroubleKind[];
+  /** Whether something went wrong, or took long. */
   readonly trouble: boolean;
 }
 
 export type StepKind =
   | 'arrived'
-  | 'scope opened'
+  | 'scope'
   | 'created'
   | 'failed'
   | 'connection'
@@ -197,8 +190,7 @@ export type StepKind =
   | 'line'
   | 'responded'
   | 'aborted'
-  | 'disposed'
-  | 'scope closed';
+  | 'disposed';
 
 /** One thing that happened; `at` and `took` are milliseconds, counted from the arrival of the request. */
 export interface Step {
@@ -207,8 +199,10 @@ export interface Step {
   readonly took?: number;
   /** How much of that this process could not have noticed its end: it computed, or had no processor. */
   readonly late?: number;
-  /** The index in `spans` of the scope in which it happened. */
+  /** The number of the scope in which it happened; of a scope its own. */
   readonly span?: number;
+  /** Of a scope its kind. While it is open, it has no duration. */
+  readonly box?: string;
   readonly key?: string;
   /** Of a key that could not be resolved: from the key that was asked for, to the one that failed. */
   readonly path?: readonly string[];
@@ -221,7 +215,7 @@ export interface Step {
   readonly doing?: string;
   /** The kind of the finding of the transaction check. */
   readonly found?: string;
-  /** The line of code of a finding, a statement, a call or an error. */
+  /** The line of code of a finding, a statement, a call, an error or a leak. */
   readonly where?: string;
   /** Set where a step before names the error already. */
   readonly known?: true;
@@ -244,22 +238,18 @@ export interface Line {
   readonly text: string;
 }
 
-/** A scope of a request, from opening to closing. */
-interface ScopeSpan {
-  readonly box: string;
-  readonly opened: number;
-  readonly closed?: number;
-  /** Where a scope that leaked was opened. */
-  readonly where?: readonly string[];
-}
-
 export interface RequestDetails extends RequestSummary {
-  readonly spans: readonly ScopeSpan[];
   readonly steps: readonly Step[];
   /** The milliseconds since its arrival, where it is in progress or has scopes that are open. */
   readonly elapsed?: number;
   /** Steps beyond the number that is kept. */
   readonly dropped: number;
+}
+
+/** A request with what went wrong in it. */
+export interface ExplainedRequest extends RequestDetails {
+  /** Each with the index in `steps` of the step that shows it. */
+  readonly causes: readonly (Cause & { readonly step?: number })[];
 }
 
 /** A change; sent a few times a second. */
@@ -285,50 +275,42 @@ export interface Hello extends Tick {
   readonly always: boolean;
 }
 
-/** Counted since the recording started. */
-export interface ServiceStats {
-  readonly box: string;
-  readonly key: string;
-  readonly created: number;
-  /** Undefined for a transient service: its scope does not keep it. */
-  readonly alive?: number;
-  readonly averageMs: number;
-  readonly longestMs: number;
+/** All that happened under one name since the recording began. Durations are milliseconds. */
+interface Total {
+  readonly name: string;
+  readonly count: number;
+  readonly total: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly longest: number;
+  /** The line of code that was the first to do it. */
+  readonly where?: string;
+  /** Routes that do it, such as `GET /api/users`. */
+  readonly routes?: readonly string[];
 }
 
-/** The requests of one route since the recording started. Durations are milliseconds. */
-export interface RouteStats {
-  readonly method: string;
-  readonly route: string;
-  readonly count: number;
+/** The requests of one route. */
+export interface RouteTotal extends Total {
   /** Responses from 500 on. */
   readonly failed: number;
   /** Responses from 400 to 499. */
   readonly refused: number;
   readonly aborted: number;
   readonly rolledBack: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly longest: number;
-  /** Of all its requests together. */
-  readonly total: number;
   readonly statements: number;
   readonly statementMs: number;
 }
 
-/** One text of a statement since the recording started. */
-export interface StatementStats {
-  readonly sql: string;
-  readonly count: number;
+/** One text of a statement. */
+export interface StatementTotal extends Total {
   readonly failed: number;
   /** How many of them outside of a transaction. */
   readonly outside: number;
-  readonly totalMs: number;
-  readonly p95: number;
-  readonly longestMs: number;
-  /** The line of code that sent it first. */
-  readonly where?: string;
-  /** Routes that send it, such as `GET /api/users`. */
-  readonly routes: readonly string[];
+}
+
+/** The instances of one key in one kind of scope, named `application > request: IUsers`. */
+export interface ServiceTotal extends Total {
+  /** Those whose scope is open; undefined for a transient service, which its scope does not keep. */
+  readonly alive?: number;
 }

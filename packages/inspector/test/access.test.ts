@@ -1,6 +1,5 @@
-import { request as send } from 'node:http';
-import { text } from 'node:stream/consumers';
-import type { IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request as send } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AccessControl } from '../src/access.js';
 import { createApp } from './support/app.js';
@@ -13,7 +12,7 @@ const incoming = (from: string, headers: Record<string, string>): IncomingMessag
   ({ socket: { remoteAddress: from }, headers: { host: 'localhost:3000', ...headers }, method: 'GET' }) as never;
 
 describe('without a token', () => {
-  const control = new AccessControl({ token: undefined, isDevelopment: true, path: '/inspector' });
+  const control = new AccessControl({ token: undefined, isDevelopment: true });
   /** The different outcomes of these requests. */
   const all = (requests: readonly (readonly [string, Record<string, string>])[]) => [
     ...new Set(requests.map(([from, headers]) => control.access(incoming(from, headers)))),
@@ -54,139 +53,68 @@ describe('without a token', () => {
   });
 });
 
-describe('wrong tokens', () => {
-  const outcomesOf = (addresses: readonly string[]): (string | number)[] => {
-    const control = new AccessControl({ token: TOKEN, isDevelopment: false, path: '/inspector' });
-    return addresses.map((from) => {
-      const access = control.access(incoming(from, { authorization: 'Bearer wrong' }));
-      return typeof access === 'object' ? 429 : access;
-    });
-  };
-  const lastOf = (addresses: readonly string[]) => outcomesOf(addresses).at(-1);
-  const ten = (address: (index: number) => string): string[] =>
-    Array.from({ length: 10 }, (_, index) => address(index));
-
-  it('are counted for each address of IPv4', () => {
-    expect(lastOf([...ten(() => '10.0.0.1'), '10.0.0.1'])).toBe(429);
-    expect(lastOf([...ten(() => '10.0.0.1'), '10.0.0.2'])).toBe('token required');
-    expect(lastOf([...ten(() => '::ffff:10.0.0.1'), '::ffff:10.0.0.2'])).toBe('token required');
-  });
-
-  it('are counted for each network of IPv6, of whose addresses a client takes as many as it likes', () => {
-    expect(lastOf([...ten((index) => `2001:db8:1:2::${index}`), '2001:db8:1:2:a:b:c:d'])).toBe(429);
-    expect(lastOf([...ten((index) => `2001:db8::${index}`), '2001:db8::1:0:0:1'])).toBe(429);
-    expect(lastOf([...ten((index) => `2001:db8:1:2::${index}`), '2001:db8:1:3::1'])).toBe('token required');
-    expect(lastOf([...ten(() => '::1'), '::1'])).toBe(429);
-  });
-});
-
 /** One handler serves all hosts. */
 describe('with a token', () => {
   let app: RunningApp;
-  const start = async (): Promise<void> => {
-    app = await hosts[0]!.start({ container: createApp(), token: TOKEN }, {});
-  };
-  const get = (path: string, headers: Record<string, string> = {}) => fetch(`${app.url}/inspector${path}`, { headers });
-  const login = (token: string) =>
-    fetch(`${app.url}/inspector/login`, { method: 'POST', body: new URLSearchParams({ token }), redirect: 'manual' });
+  const get = (path: string, authorization = '', method = 'GET') =>
+    fetch(`${app.url}/inspector${path}`, { method, headers: { authorization } });
+  const basic = (token: string): string => `Basic ${Buffer.from(`anybody:${token}`).toString('base64')}`;
 
-  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  beforeEach(async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    app = await hosts[0]!.start({ container: createApp(), token: TOKEN }, {});
+  });
   afterEach(async () => {
     vi.useRealTimers();
     await app.close();
   });
 
-  it('asks for the token, and shows nothing without it', async () => {
-    await start();
-    const page = await (await get('/')).text();
-    expect(page).toContain('type="password"');
-    expect(page).toContain('hidden>That is not the token');
-    const statuses = await Promise.all(
-      ['/', '/graph', '/events', '/request?id=1'].map(async (path) => (await get(path)).status),
-    );
-    expect(statuses).toEqual([401, 401, 401, 401]);
+  it('asks for the token, and shows nothing without it, nor with another one', async () => {
+    for (const path of ['/', '/graph', '/events', '/request?id=1', '/assets/page.js'])
+      for (const sent of ['', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
+        const { status, headers } = await get(path, sent);
+        expect([path, status, headers.get('www-authenticate')]).toEqual([
+          path,
+          401,
+          expect.stringMatching(/^Bearer, Basic /),
+        ]);
+        vi.setSystemTime(Date.now() + 60_001);
+      }
   });
 
-  it('accepts the token as a bearer token, from any host name and address', async () => {
-    await start();
-    expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
-    expect((await get('/graph', { authorization: `Bearer ${TOKEN}x` })).status).toBe(401);
-    const response = await new Promise<IncomingMessage>((resolve) => {
-      const headers = { host: 'inspected.example', authorization: `Bearer ${TOKEN}` };
-      send(`${app.url}/inspector/graph`, { headers }, resolve).end();
-    });
-    await text(response);
-    expect(response.statusCode).toBe(200);
+  it('accepts the token of an agent and that of a browser, from any host name and address', async () => {
+    for (const sent of [`Bearer ${TOKEN}`, basic(TOKEN)])
+      for (const path of ['/', '/graph', '/events'])
+        expect([path, (await get(path, sent, 'HEAD')).status]).toEqual([path, 200]);
+    const headers = { host: 'inspected.example', authorization: `Bearer ${TOKEN}` };
+    const [response] = (await once(send(`${app.url}/inspector/graph`, { headers }).end(), 'response')) as [
+      IncomingMessage,
+    ];
+    expect([response.resume().statusCode]).toEqual([200]);
   });
 
-  it('accepts the token from the form, and sets a cookie that does not contain it', async () => {
-    await start();
-    const { status, headers } = await login(TOKEN);
-    const cookie = headers.get('set-cookie') ?? '';
-    expect([status, headers.get('location')]).toEqual([303, '/inspector/']);
-    expect(cookie).toMatch(/; Path=\/inspector; Max-Age=28800; HttpOnly; SameSite=Strict$/);
-    expect(cookie).not.toContain(encodeURIComponent(TOKEN));
-    expect((await get('/graph', { cookie: cookie.split(';', 1)[0]! })).status).toBe(200);
-    expect((await get('/graph', { cookie: `ambit_inspector=${'0'.repeat(64)}` })).status).toBe(401);
+  it('makes the browser send it to the inspector alone, not to the application around it', async () => {
+    const { status, url } = await get('');
+    expect([status, url]).toEqual([401, `${app.url}/inspector/`]);
   });
 
-  it('asks for the token again after eight hours, and accepts no session with another time', async () => {
-    await start();
-    const [pair = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
-    const [, until = '', proof = ''] = /=(\d+)\.(.*)/.exec(pair) ?? [];
-    const later = `ambit_inspector=${Number(until) + 1}.${proof}`;
-    expect((await get('/graph', { cookie: later })).status).toBe(401);
-    vi.setSystemTime(Number(until) + 1);
-    expect((await get('/graph', { cookie: pair })).status).toBe(401);
-  });
-
-  it('ends an open page with its session, and none that has sent the token itself', async () => {
-    await start();
-    const [cookie = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
-    const ofSession = await get('/events', { cookie });
-    const ofToken = (await get('/events', { authorization: `Bearer ${TOKEN}` })).body!.getReader();
-    vi.setSystemTime(Date.now() + 8 * 60 * 60 * 1000 + 1);
-    expect(await ofSession.text()).toContain('event: hello');
-    await ofToken.read();
-    expect((await ofToken.read()).done).toBe(false);
-    await ofToken.cancel();
-  });
-
-  it('refuses more than ten wrong tokens of a source with 429, reports it once, and never locks out the right one', async () => {
-    await start();
+  it('refuses more than ten wrong tokens with 429, reports it once, and never locks out the right one', async () => {
     const warnings: Error[] = [];
     const onWarning = (warning: Error): void => void warnings.push(warning);
     process.on('warning', onWarning);
-    const [session = ''] = ((await login(TOKEN)).headers.get('set-cookie') ?? '').split(';', 1);
-    for (let i = 0; i < 5; i++) {
-      expect((await login('a token that is wrong')).status).toBe(401);
-      expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(401);
+    for (let i = 0; i < 10; i++)
+      expect((await get('/graph', i % 2 ? 'Bearer wrong' : basic('wrong'))).status).toBe(401);
+    for (let i = 0; i < 2; i++) {
+      const { status, headers } = await get('/graph', basic('wrong'));
+      expect([status, Number(headers.get('retry-after')) > 50]).toEqual([429, true]);
     }
-    const refused = await login('a token that is wrong');
-    expect(refused.status).toBe(429);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
-    expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(429);
-    expect((await get('/graph', { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
-    expect((await get('/graph', { cookie: session })).status).toBe(200);
-    expect((await login(TOKEN)).status).toBe(303);
+    expect((await get('/graph', `Bearer ${TOKEN}`)).status).toBe(200);
     vi.setSystemTime(Date.now() + 60_001);
-    expect((await get('/graph', { authorization: 'Bearer wrong' })).status).toBe(401);
+    expect((await get('/graph', 'Bearer wrong')).status).toBe(401);
     process.off('warning', onWarning);
-    expect(warnings.map(({ message }) => message)).toEqual([
-      expect.stringMatching(
-        /^Somebody guesses the token of the inspector: more than 10 wrong ones came from \S*127\.0\.0\.1$/,
-      ),
-    ]);
-  });
-
-  it('responds to HEAD, asks again after a wrong token, and refuses a form that is too long', async () => {
-    await start();
-    const headers = { authorization: `Bearer ${TOKEN}` };
-    for (const path of ['/events', '/graph'])
-      expect((await fetch(`${app.url}/inspector${path}`, { method: 'HEAD', headers })).status).toBe(200);
-    const response = await login('a token that is wrong');
-    expect([response.status, response.headers.get('set-cookie')]).toEqual([401, null]);
-    expect(await response.text()).toContain('role="alert">That is not the token');
-    for (const length of [10_000, 1_000_000]) expect((await login('x'.repeat(length))).status).toBe(413);
+    const message = expect.stringMatching(
+      /: more than 10 wrong ones within a minute, the last one from \S*127\.0\.0\.1$/,
+    );
+    expect(warnings).toMatchObject([{ message }]);
   });
 });

@@ -25,7 +25,7 @@ describe('a store', () => {
   let stop: () => void;
 
   beforeEach(() => {
-    const limits = { limitMs: 10_000, samplesPerSecond: 50, keep: 300, keepTrouble: 1000, slowMs: 1000 };
+    const limits = { limitMs: 10_000, keep: 300, keepTrouble: 1000, slowMs: 1000 };
     store = new Store(app, openScopes(app), { ...limits, now: () => now, current: () => current });
     stop = listen(store);
   });
@@ -42,7 +42,7 @@ describe('a store', () => {
           route: () => `/orders/${i}`,
           lost: () => response.body.length === 0,
           requestId: () => `${response.body.length} ${i}`,
-        })!;
+        });
         const error = Object.assign(new Error('sold out'), { code: `E_${i}`, response });
         for (let j = 0; j < 5; j++) {
           const sql = `SELECT a${i} FROM orders WHERE note = '${'x'.repeat(100)}${i}'`;
@@ -61,8 +61,8 @@ describe('a store', () => {
     record(2000, MANY);
     const grown = heapAfterCollecting() - before;
     const { requests, troubles } = store.all();
-    expect([requests.length, troubles!.length, store.services.all().length]).toEqual([1000, 200, 0]);
-    expect([store.routes().length, store.statements.all().length]).toEqual([1000, 1000]);
+    expect([requests.length, troubles.length, store.services.all().length]).toEqual([1000, 200, 0]);
+    expect([store.routes.all().length, store.statements.all().length]).toEqual([1000, 1000]);
     // In megabytes.
     expect(grown).toBeLessThan(4);
   });
@@ -72,7 +72,7 @@ describe('a store', () => {
     const before = heapAfterCollecting();
     for (let i = 0; i < 300; i++) {
       now += 1;
-      current = store.arrive({ method: 'GET', route: () => '/orders', lost: () => false })!;
+      current = store.arrive({ method: 'GET', route: () => '/orders', lost: () => false });
       for (let id = 0; id < 100; id++)
         channel('ambit:statement:outside').publish({
           sql: `SELECT ${columns} FROM orders WHERE id = ${id}`,
@@ -81,7 +81,7 @@ describe('a store', () => {
       store.complete(current, 200);
     }
     current = undefined;
-    expect(store.troubles()).toMatchObject([{ kind: 'N+1', count: 300 }]);
+    expect(store.all().troubles).toMatchObject([{ kind: 'N+1', count: 300 }]);
     // 30,000 steps: less than a kilobyte for each.
     expect(heapAfterCollecting() - before).toBeLessThan(20);
   });

@@ -12,7 +12,7 @@ describe('the options', () => {
     ["path must be like '/inspector'", { path: '/' }],
     ['token must have at least 16 characters', { token: 'short' }],
     ['limitMs must be a number above 0', { limitMs: 0 }],
-    ['samplesPerSecond must be a number above 0', { samplesPerSecond: Number.NaN }],
+    ['keepTrouble must be a number above 0', { keepTrouble: Number.NaN }],
     ["links must lead to a path such as '/docs'", { links: { Docs: 'javascript:alert(1)' } }],
     ['keep must be a number above 0', { keep: -1 }],
     ['slowMs must be a number above 0', { slowMs: 0 }],

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { begin, earlier, formatAddress, parseAddress, requests, take, troubles } from '../page/data.js';
+import { begin, earlier, formatAddress, parseAddress, rate, requests, take, troubles } from '../page/data.js';
 import { foldSteps, timeParts } from '../page/request.js';
 import { matches } from '../page/requests.js';
 import { listLine, marksOf, poolLine, transactionsLine } from '../page/words.js';
@@ -20,6 +20,12 @@ describe('the state of the page', () => {
     begin(hello({ boot: 'two' }));
     expect([requests.value.size, troubles.value, earlier.value]).toEqual([0, [], wrong]);
   });
+});
+
+it('the rate is that of the last second, whose messages are four', () => {
+  begin(hello({ boot: 'three' }));
+  for (const arrived of [10, 20, 30, 45, 50]) take({ ...tick(), now: { ...tick().now, arrived } });
+  expect(rate.value).toBe(40);
 });
 
 it('an address names a view, an item, a filter and a trouble', () => {
@@ -63,7 +69,7 @@ it('equal statements, and equal calls, that follow one another are one row', () 
 });
 
 it('a filter finds requests with all its words, of route, status, marks and id', () => {
-  const request = summary({ id: 7, status: 409, outcome: 'rolled back', failedAttempts: 1, leaks: 1, requestId: 'Q1' });
+  const request = summary({ id: 7, status: 409, outcome: 'rolled back', troubles: ['leak'], requestId: 'Q1' });
   for (const filter of ['', 'users 409', '"get /api/users/:id"', 'leak', '"rolled back"', 'b-7', 'q1'])
     expect([filter, matches(request, filter, 'b-7')]).toEqual([filter, true]);
   for (const filter of ['users 200', '"users get"', 'b-8']) expect(matches(request, filter, 'b-7')).toBe(false);
@@ -71,7 +77,7 @@ it('a filter finds requests with all its words, of route, status, marks and id',
 
 it('a rollback with a response of 4xx is no bad news', () => {
   const moodOf = (status: number) =>
-    marksOf(summary({ status, outcome: 'rolled back' }), 1000).find(({ text }) => text === 'rolled back')?.mood;
+    marksOf(summary({ status, outcome: 'rolled back' })).find(({ text }) => text === 'rolled back')?.mood;
   expect([moodOf(409), moodOf(200), moodOf(500)]).toEqual(['', 'bad', 'bad']);
 });
 
@@ -84,8 +90,5 @@ it('sentences do not contradict themselves', () => {
   expect(transactionsLine(outcomes)).toBe(
     '1 open, 2 committed, 1 rolled back, 1 with an unknown outcome; 1 did not begin, without a connection',
   );
-  const { now } = tick();
-  expect(listLine(5, 10, { ...now, arrived: 100, samplesPerSecond: 50 }, 300)).toBe(
-    '5 shown of 100; without trouble 50 a second are listed, and the newest 300 kept',
-  );
+  expect([listLine(5, 100), listLine(1, 1)]).toEqual(['5 shown of 100', '1 request']);
 });

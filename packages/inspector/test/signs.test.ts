@@ -1,246 +1,251 @@
-import { describe, expect, it } from 'vitest';
-import { idOf, type Sign, signsOf } from '../src/signs.js';
-import { Troubles } from '../src/troubles.js';
+import { expect, it } from 'vitest';
+import { causeOf, signsOf } from '../src/signs.js';
 import type { RequestDetails, Step } from '../src/wire.js';
 import { details } from './support/requests.js';
 
-const CONFLICT = 'PostgresError 40P01 deadlock detected';
+/**
+ * What a request looks like: its steps, each with its time, its kind and what else it has; what is said of the request; and behind the arrow
+ * each trouble that is found, with a part of what it says. There are no others. `0-4` stands for five steps.
+ */
+const EXAMPLES = `
+N+1: from several lines, not after the response
+0-1 statement
+0-3 statement | where=b.ts:2:2
+5000-5002 statement
+request | dropped=4000
+→ N+1 | where=b.ts:2:2 | cause=sent the statement at least 6 times, from 2 lines, 4 of them from this one
 
-/** A request with these steps: each may leave out what is of no matter. */
-function signs(steps: readonly Step[], more: Partial<RequestDetails> = {}): Sign[] {
-  const statementMs = steps.reduce((sum, { kind, took = 0 }) => sum + (kind === 'statement' ? took : 0), 0);
-  const inOrder = steps.toSorted((one, other) => one.at - other.at);
-  return signsOf(details({ route: '/orders', milliseconds: 100, statementMs, ...more, steps: inOrder }), 1000);
-}
-const statement = (at: number, more: Partial<Step> = {}): Step => ({
-  kind: 'statement',
-  at,
-  sql: 'SELECT a',
-  where: 'a.ts:1:1',
-  ...more,
-});
-const times = (count: number, more: Partial<Step> = {}): Step[] =>
-  Array.from({ length: count }, (_, i) => statement(i, more));
-const kindsOf = (found: readonly Sign[]): string[] => found.map(({ kind }) => kind);
+N+1: not for background work
+0-2 statement
+5000-5002 statement
 
-describe('N+1', () => {
-  it('is no transaction that was retried', () => {
-    const attempt = (span: number, end: Step['kind']): Step[] => [
-      ...times(2, { span, at: span }),
-      { kind: end, at: span + 0.5, span },
+N+1: not for attempts of one transaction
+0-2 statement | span=1
+3 rollback | span=1
+4-6 statement | span=2
+7 commit | span=2
+request | outcome=committed | failedAttempts=1
+
+N+1: within a transaction that was rolled back
+0-4 statement | span=1
+9 rollback | span=1
+request | status=409
+→ N+1
+
+N+1: hides no time that it does not explain
+0-5 statement | took=1
+request | milliseconds=3000
+→ N+1
+→ slow
+
+N+1: over HTTP
+0-24 call | took=100 | host=bank.example | where=bank.ts:1:1
+→ N+1 | where=bank.ts:1:1 | cause=called bank.example 25 times, for 2.5 s in all | fix=Ask once
+
+slow: after the last line that is known
+10 statement | where=before.ts:1:1 | took=5
+1500 statement | took=5
+request | milliseconds=1600
+→ slow | where=before.ts:1:1 | cause=1.5 s of it passed after this line
+
+slow: no line is known
+request | milliseconds=1600
+→ slow | cause=before the first line that is known
+
+slow: a service
+0 created | took=1400 | key=IReport
+request | milliseconds=1500
+→ slow | cause=Took 1.5 s, of which 1.4 s in creating IReport
+
+slow: the process was busy
+1500 responded | late=1200
+request | milliseconds=1500
+→ slow | cause=this process was busy
+
+failed service: the definition of the one before a captive dependency
+1 failed | path=IOffers>IDiscounts>ICampaigns | error=ContainerError AMBIT_CAPTIVE_DEPENDENCY
+request | status=500
+→ failed service | where=IDiscounts.ts | fix=register both for the same scope
+
+idle transaction: without statements of its own, whatever others do
+0 begin | span=1
+1 statement | span=1 | where=held.ts:1:1
+10 begin | span=2
+700 statement | span=2
+800 commit | span=2
+900 statement | outside=yes
+1300 commit | span=1
+→ idle transaction | where=held.ts:1:1 | cause=A transaction was open for 1.3 s without a statement
+
+slow call: without the time in which the process was busy
+0 call | took=1500 | late=1200 | host=a
+0 call | took=1500 | host=b
+→ slow call | cause=A call to b took 1.5 s
+
+deadlock: retried with success
+1 statement | span=1 | error=PostgresError 40P01 deadlock detected
+2 rollback | span=1 | error=PostgresError 40P01 deadlock detected
+4 commit | span=2
+request | outcome=committed | failedAttempts=1
+→ deadlock | where=a.ts:1:1 | cause=; committed after 1 rollback | fix=Lock rows in one order
+
+deadlock: not retried, whatever else was committed
+1 statement | span=1 | error=PostgresError 40P01 deadlock detected
+4 commit | span=2
+request | outcome=committed | failedAttempts=1 | status=503
+→ deadlock | cause=not retried with success, and responded 503
+
+deadlock: found by COMMIT
+1 statement | span=1
+2 rollback | span=1 | error=TransactionError AMBIT_TX_COMMIT_FAILED 40001
+4 commit | span=2
+request | outcome=committed | failedAttempts=1
+→ deadlock | where=a.ts:1:1 | cause=; committed after 1 rollback | fix=FOR UPDATE
+
+lock: the database waited no longer
+1 statement | took=900 | error=PostgresError 55P03
+→ lock | cause=No lock after 900 ms of waiting
+
+failed commit: the last statement of its own transaction
+1 statement | span=1 | where=order.ts:1:1
+2 statement | outside=yes
+3 rollback | span=1 | error=TransactionError AMBIT_TX_COMMIT_FAILED 23503
+4 statement | span=2
+request | outcome=rolled back | status=500
+→ failed commit | where=order.ts:1:1 | fix=The row that it refers to
+
+unknown outcome
+1 statement | span=1
+2 commit unknown | span=1
+request | outcome=unknown | status=500
+→ unknown outcome | where=a.ts:1:1
+
+pool: one trouble for those who waited, with and without a connection in the end
+0 connection | took=300 | heldBy=POST /payments | heldAt=bank.ts:1:1 | doing=2 transactions had one
+9 no connection | took=500 | heldBy=POST /payments | heldAt=bank.ts:1:1 | doing=2 transactions had one
+→ pool | where=bank.ts:1:1 | cause=; 2 transactions had one | fix=Keep connections for a shorter time
+
+pool: nobody is to blame
+0 connection | took=300 | doing=16 transactions had one
+→ pool | fix=look at the load first
+
+failed handler: an error that no step before names
+1 threw | error=Error | known=yes
+2 threw | error=TypeError | where=c.ts:1:1
+request | status=500
+→ failed handler | where=c.ts:1:1 | cause=The handler failed with TypeError
+
+failed statement: a time limit
+1 statement | error=PostgresError 57014 canceled
+request | status=500
+→ failed statement | fix=A time limit cancelled it
+
+4xx: a decision of the application, after a refused statement
+1 statement | span=1 | error=PostgresError 23505
+2 rollback | span=1 | error=HttpError 409
+request | outcome=rolled back | status=409
+
+4xx: after a refused COMMIT
+1 statement | span=1
+2 rollback | span=1 | error=TransactionError AMBIT_TX_COMMIT_FAILED 23503
+request | outcome=rolled back | status=422
+
+4xx: after a service that refuses the client
+1 failed | path=IUser | error=Unauthorized 401
+request | status=401
+
+4xx: hides no conflict, no late statement and no missing key
+1 statement | error=PostgresError 40P01
+2 statement | error=TransactionError AMBIT_TX_FINISHED
+3 failed | path=IMailer | error=ContainerError AMBIT_NOT_REGISTERED
+request | status=404
+→ failed service
+→ after commit
+→ deadlock
+
+finding: with its own advice
+1 finding | found=second-connection | key=IAudit
+→ finding | cause=: in IAudit | fix=Pass the scope of the transaction
+
+finding: once, where the steps show more of it
+0-5 statement
+7 finding | found=repeated-statement
+→ N+1
+
+leak
+0 scope | box=application > job | where=jobs.ts:1:1
+→ leak | where=jobs.ts:1:1 | cause=(application > job)
+
+aborted: what it waited for
+1 statement
+10 aborted | doing=it waited for maps.example | where=maps.ts:3:3
+request | state=aborted
+→ aborted | where=maps.ts:3:3 | cause=: it waited for maps.example
+
+aborted: the line before
+1 statement
+10 aborted
+20 statement | where=later.ts:4:4
+request | state=aborted
+→ aborted | where=a.ts:1:1 | cause=only the line before is known
+
+aborted: its transaction may be retried
+1 statement | span=1 | error=PostgresError 40P01
+request | state=aborted | open=1
+→ aborted
+
+aborted: after a conflict
+1 statement | span=1 | error=PostgresError 40P01
+request | state=aborted
+→ deadlock | cause=its client had disconnected
+→ aborted
+
+aborted: a statement was cancelled for it
+1 statement | error=PostgresError 57014 canceled
+request | state=aborted | outcome=rolled back
+→ aborted
+`;
+
+/** The fields of a line, such as `took=5`; numbers as numbers, and a path as the keys in it. */
+function fieldsOf(fields: readonly string[]): Record<string, unknown> {
+  const read = (field: string): [string, unknown] => {
+    const [name = '', value = ''] = field.split(/=(.*)/);
+    return [
+      name,
+      name === 'path' ? value.split('>') : value === 'yes' || (/^\d+$/.test(value) ? Number(value) : value),
     ];
-    const retried = [attempt(1, 'rollback'), attempt(2, 'rollback'), attempt(3, 'commit')].flat();
-    expect(signs(retried, { failedAttempts: 2, outcome: 'committed' })).toEqual([]);
-    const within = [...times(5, { span: 1 }), { kind: 'rollback', at: 9, span: 1 } as const];
-    expect(kindsOf(signs(within, { status: 409 }))).toEqual(['N+1']);
-  });
-
-  it('names the line that sent most of them, and counts nothing after the response', () => {
-    const cause = 'One request sent the statement at least 6 times, from 2 lines, 4 of them from this one';
-    const two = [...times(2, { where: 'a.ts:1:1' }), ...times(4, { where: 'b.ts:2:2' }), ...times(3, { at: 5000 })];
-    expect(signs(two, { dropped: 4000 })).toMatchObject([{ kind: 'N+1', where: 'b.ts:2:2', cause }]);
-    expect(signs([...times(3), ...times(3, { at: 5000 })])).toEqual([]);
-  });
-
-  it('hides no time that it does not explain', () => {
-    expect(kindsOf(signs(times(6, { took: 1 }), { milliseconds: 3000 }))).toEqual(['N+1', 'slow']);
-  });
-
-  it('is found over HTTP, too: many calls to one server from one line', () => {
-    const calls = Array.from({ length: 25 }, (_, i): Step => ({
-      kind: 'call',
-      at: i * 100,
-      took: 100,
-      host: 'bank.example',
-      where: 'bank.ts:1:1',
-    }));
-    const cause = 'One request called bank.example 25 times, for 2.5 s in all';
-    expect(signs(calls, { milliseconds: 2500 })).toMatchObject([{ kind: 'N+1', where: 'bank.ts:1:1', cause }]);
-  });
-});
-
-describe('a slow request', () => {
-  it('names the line before the longest time in which nothing was recorded', () => {
-    const steps = [
-      statement(10, { where: 'before.ts:1:1', took: 5 }),
-      statement(1500, { where: 'behind.ts:2:2', took: 5 }),
-      { kind: 'responded', at: 1600 } as const,
-    ];
-    expect(signs(steps, { milliseconds: 1600 })).toMatchObject([
-      { kind: 'slow', where: 'before.ts:1:1', cause: expect.stringContaining('1.5 s of it passed after this line') },
-    ]);
-    expect(signs([], { milliseconds: 1600 })).toMatchObject([{ kind: 'slow', about: '/orders' }]);
-  });
-
-  it('says which service took the time, or that the process was busy', () => {
-    const created: Step = { kind: 'created', at: 0, took: 1400, key: 'IReport' };
-    const cause = 'Took 1.5 s, of which 1.4 s in creating IReport';
-    expect(signs([created], { milliseconds: 1500 })).toMatchObject([{ cause }]);
-    const late: Step = { kind: 'responded', at: 1500, late: 1200 };
-    expect(signs([late], { milliseconds: 1500 })).toMatchObject([
-      { cause: expect.stringContaining('this process was busy') },
-    ]);
-  });
-});
-
-it('a failed service without a line of its error has that of its definition, and of a captive dependency the one before', () => {
-  const error = 'ContainerError AMBIT_CAPTIVE_DEPENDENCY';
-  const step: Step = { kind: 'failed', at: 1, path: ['IOffers', 'IDiscounts', 'ICampaigns'], error };
-  const troubles = new Troubles((key) => `${key}.ts:1:1`);
-  for (const sign of signs([step], { status: 500 })) troubles.add(sign, 0);
-  const fix = expect.stringContaining('register both for the same scope') as string;
-  expect(troubles.all()).toMatchObject([{ kind: 'failed service', where: 'IDiscounts.ts:1:1', fix }]);
-});
-
-it('an idle transaction is one without statements of its own, whatever others do', () => {
-  const steps: Step[] = [
-    { kind: 'begin', at: 0, span: 1 },
-    statement(1, { span: 1, where: 'held.ts:1:1' }),
-    { kind: 'begin', at: 10, span: 2 },
-    statement(700, { span: 2 }),
-    { kind: 'commit', at: 800, span: 2 },
-    statement(900, { outside: true }),
-    { kind: 'commit', at: 1300, span: 1 },
-    { kind: 'begin', at: 3500, span: 3 },
-    { kind: 'commit', at: 3510, span: 3 },
-  ];
-  expect(signs(steps, { outcome: 'committed' })).toMatchObject([
-    { kind: 'idle transaction', where: 'held.ts:1:1', cause: 'A transaction was open for 1.3 s without a statement' },
-  ]);
-});
-
-describe('a conflict', () => {
-  const conflict: readonly Step[] = [
-    statement(1, { span: 1, error: CONFLICT }),
-    { kind: 'rollback', at: 2, span: 1, error: CONFLICT },
-  ];
-  const then = (sql: string): Step[] => [
-    ...conflict,
-    statement(3, { span: 2, sql }),
-    { kind: 'commit', at: 4, span: 2 },
-  ];
-
-  it('was retried with success only where the same statement was committed', () => {
-    const causeOf = (steps: readonly Step[], status: number): string | undefined =>
-      signs(steps, { outcome: 'committed', failedAttempts: 1, status })[0]?.cause;
-    expect(causeOf(then('SELECT a'), 200)).toMatch(/; committed after 1 rollback$/);
-    expect(causeOf(then('INSERT INTO audits'), 503)).toContain('not retried with success, and responded 503');
-  });
-
-  it('is no refused COMMIT to be retried, where COMMIT found it and the retry succeeded', () => {
-    const error = 'TransactionError AMBIT_TX_COMMIT_FAILED 40001 serialization failure';
-    const refused = [statement(1, { span: 1 }), { kind: 'rollback', at: 2, span: 1, error } as const];
-    const steps = [...refused, statement(3, { span: 2 }), { kind: 'commit', at: 4, span: 2 } as const];
-    expect(signs(steps, { outcome: 'committed', failedAttempts: 1 })).toMatchObject([
-      { kind: 'deadlock', where: 'a.ts:1:1', cause: expect.stringMatching(/; committed after 1 rollback$/) },
-    ]);
-  });
-});
-
-it('a refused COMMIT names the last statement of its own transaction', () => {
-  const error = 'TransactionError AMBIT_TX_COMMIT_FAILED 23503 foreign key violation';
-  const steps = [
-    statement(1, { span: 1, where: 'order.ts:1:1' }),
-    statement(2, { where: 'outside.ts:2:2', outside: true }),
-    { kind: 'rollback', at: 3, span: 1, error } as const,
-    statement(4, { span: 2, where: 'audit.ts:3:3' }),
-  ];
-  const found = signs(steps, { outcome: 'rolled back', status: 500 });
-  expect(found).toMatchObject([{ kind: 'failed commit', where: 'order.ts:1:1' }]);
-});
-
-it('a pool without a free connection is one trouble for each route that has them, with and without one in the end', () => {
-  const held = { heldBy: 'POST /payments', heldAt: 'bank.ts:1:1', doing: 'meanwhile 2 transactions had one' };
-  const steps: Step[] = [
-    { kind: 'connection', at: 0, took: 300, ...held },
-    { kind: 'no connection', at: 400, took: 500, error: 'TransactionError AMBIT_TX_ACQUIRE_TIMEOUT', ...held },
-  ];
-  const found = signs(steps);
-  expect(new Set(found.map((sign) => idOf({ ...sign, error: undefined }))).size).toBe(1);
-  expect(found.map(({ cause, where }) => [cause, where])).toEqual([
-    ['Waited 300 ms for a connection; meanwhile 2 transactions had one', 'bank.ts:1:1'],
-    [
-      'Got no connection after 500 ms (TransactionError AMBIT_TX_ACQUIRE_TIMEOUT); meanwhile 2 transactions had one',
-      'bank.ts:1:1',
-    ],
-  ]);
-});
-
-describe('a response of 4xx', () => {
-  it('is what the application has decided: after a refused statement, COMMIT or service', () => {
-    const unique = statement(1, { span: 1, error: 'PostgresError 23505 unique violation' });
-    const rollback = (error: string): Step => ({ kind: 'rollback', at: 2, span: 1, error });
-    const back = { outcome: 'rolled back' } as const;
-    expect(signs([unique, rollback('HttpError 409')], { status: 409, ...back })).toEqual([]);
-    expect(kindsOf(signs([unique, rollback('HttpError 409')], { status: 500, ...back }))).toEqual(['failed statement']);
-    const commit = rollback('TransactionError AMBIT_TX_COMMIT_FAILED 23503');
-    expect(signs([statement(1, { span: 1 }), commit], { status: 422, ...back })).toEqual([]);
-    const user = { kind: 'failed', at: 1, path: ['IUser'], error: 'Unauthorized 401' } as const;
-    expect(signs([user], { status: 401, failures: 1 })).toEqual([]);
-  });
-
-  it('hides no conflict, no late statement and no missing key', () => {
-    const steps = [
-      statement(1, { error: CONFLICT }),
-      statement(2, { error: 'TransactionError AMBIT_TX_FINISHED' }),
-      { kind: 'failed', at: 3, path: ['IMailer'], error: 'ContainerError AMBIT_NOT_REGISTERED' } as const,
-    ];
-    expect(kindsOf(signs(steps, { status: 404 }))).toEqual(['failed service', 'deadlock', 'after commit']);
-  });
-});
-
-describe('an aborted request', () => {
-  const aborted = (steps: readonly Step[], more: Partial<RequestDetails> = {}): Sign[] =>
-    signs(steps, { state: 'aborted', status: 0, ...more });
-
-  it('names what it waited for when its client disconnected, else the line before', () => {
-    const doing = 'it waited for maps.example, for 90 ms so far';
-    const end: Step = { kind: 'aborted', at: 10 };
-    expect(aborted([statement(1), { ...end, doing, where: 'maps.ts:3:3' }])).toMatchObject([
-      { where: 'maps.ts:3:3', cause: expect.stringMatching(/: it waited for maps\.example, for 90 ms so far$/) },
-    ]);
-    expect(aborted([statement(1), end, statement(20, { where: 'later.ts:4:4' })])).toMatchObject([
-      { where: 'a.ts:1:1', cause: expect.stringMatching(/only the line before is known$/) },
-    ]);
-  });
-
-  it('is no conflict while its transaction may be retried, and no fault of a statement that was cancelled for it', () => {
-    const conflict = statement(1, { span: 1, error: CONFLICT });
-    expect(kindsOf(aborted([conflict], { open: 1 }))).toEqual(['aborted']);
-    expect(kindsOf(aborted([conflict], { open: 0 }))).toEqual(['deadlock', 'aborted']);
-    const cancelled = statement(1, { error: 'PostgresError 57014 canceled by a time limit or a user' });
-    expect(kindsOf(aborted([cancelled], { outcome: 'rolled back' }))).toEqual(['aborted']);
-  });
-});
-
-describe('advice', () => {
-  const fixOf = (step: Step, more: Partial<RequestDetails> = {}): string | undefined => {
-    const troubles = new Troubles();
-    for (const sign of signs([step], { status: 500, ...more })) troubles.add(sign, 0);
-    return troubles.all()[0]?.fix;
   };
+  return Object.fromEntries(fields.map(read));
+}
 
-  it('follows from the code of the error, and from the kind of a finding', () => {
-    expect(fixOf(statement(1, { error: 'PostgresError 57014 canceled' }))).toContain('A time limit cancelled it');
-    expect(fixOf(statement(1, { error: 'PostgresError 40001 serialization failure' }))).toContain('FOR UPDATE');
-    expect(fixOf(statement(1, { error: CONFLICT }))).toContain('Lock rows in one order');
-    const finding: Step = { kind: 'finding', at: 1, found: 'second-connection', where: 'a.ts:1:1' };
-    expect(fixOf(finding, { status: 200 })).toContain('Pass the scope of the transaction');
-  });
-});
+function stepsOf(line: string): Step[] {
+  const [head = '', ...fields] = line.split(' | ');
+  const [, first, last = first, kind = ''] = /^(\d+)(?:-(\d+))? (.*)$/.exec(head) ?? [];
+  const known = kind === 'statement' ? { sql: 'SELECT a', where: 'a.ts:1:1' } : {};
+  const at = (i: number): Step => ({ kind, at: Number(first) + i, ...known, ...fieldsOf(fields) }) as Step;
+  return Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => at(i));
+}
 
-it('troubles are kept by cause, the newest first, up to a number', () => {
-  const troubles = new Troubles();
-  const sign = (where: string): Sign => ({ kind: 'slow', cause: 'Took 2 s', where });
-  for (let i = 0; i < 300; i++) troubles.add(sign(`a.ts:${i}:1`), i, { id: i, name: `GET /${i}` });
-  troubles.add(sign('a.ts:150:1'), 500, { id: 7, name: 'GET /seven' });
-  const all = troubles.all();
-  expect([all.length, troubles.occurrences]).toEqual([200, 301]);
-  expect(all[0]).toMatchObject({
-    count: 2,
-    first: 150,
-    last: 500,
-    requests: [150, 7],
-    routes: ['GET /150', 'GET /seven'],
+const examples = EXAMPLES.trim()
+  .split('\n\n')
+  .map((text): readonly [string, readonly string[]] => {
+    const [name = '', ...lines] = text.split('\n');
+    return [name, lines];
   });
+
+it.each(examples)('%s', (_, lines) => {
+  const steps = lines.filter((line) => /^\d/.test(line)).flatMap(stepsOf);
+  const statementMs = steps.reduce((sum, { kind, took = 0 }) => sum + (kind === 'statement' ? took : 0), 0);
+  const more = fieldsOf(lines.filter((line) => line.startsWith('request')).flatMap((line) => line.split(' | ')));
+  const inOrder = steps.toSorted((one, other) => one.at - other.at);
+  const request: RequestDetails = { ...details({ milliseconds: 100, statementMs, steps: inOrder }), ...more };
+  const found = signsOf(request, { slowMs: 1000, limitMs: 1000 });
+  const causes = found.map((sign) => causeOf(sign, (service) => `${service}.ts:1:1`));
+  const expected = lines.flatMap((line) => {
+    const [, kind, fields = ''] = /^→ ([^|]*?)(?: \| (.*))?$/.exec(line) ?? [];
+    if (kind === undefined) return [];
+    const parts = Object.entries(fieldsOf(fields === '' ? [] : fields.split(' | ')));
+    return [{ kind, ...Object.fromEntries(parts.map(([name, part]) => [name, expect.stringContaining(`${part}`)])) }];
+  });
+  expect(causes).toMatchObject(expected);
 });

@@ -83,7 +83,7 @@ describe('the tools of the inspector', () => {
       );
     expect(await call('requests', { trouble: true })).toMatchObject([{ id: 1, status: 500, outcome: 'rolled back' }]);
     expect(await call('request', { id: 1 })).toMatchObject({ route: '/sold-out/:id', steps: expect.any(Array) });
-    expect(await call('routes')).toMatchObject([{ route: '/sold-out/:id', failed: 1 }]);
+    expect(await call('routes')).toMatchObject([{ name: 'GET /sold-out/:id', failed: 1 }]);
     expect(await call('statements')).toMatchObject([{ failed: 1 }]);
     expect(await call('now')).toMatchObject({ transactions: { 'rolled back': 1 } });
     const { result } = await send('tools/call', { name: 'request', arguments: { id: 1 } });
@@ -148,7 +148,7 @@ describe('the tools of the inspector', () => {
     await open({ token: TOKEN });
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
     const refused = await post(ping);
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Bearer/)]);
     expect((await post(ping, { ...JSON_TYPE, authorization: 'Bearer a wrong token, long enough' })).status).toBe(401);
     expect((await post(ping, { ...JSON_TYPE, authorization: `Bearer ${TOKEN}` })).status).toBe(200);
   });

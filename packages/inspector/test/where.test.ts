@@ -47,7 +47,7 @@ describe('the line of an error', () => {
   it.each(['the stack', 'a stack of which the message was changed'])('is no line of its message: %s', (what) => {
     const error = errorWith('sold out\n    at canary (/canary.js:1:1)\n', 'place (/app/orders.js:1:2)');
     if (what !== 'the stack') error.message = 'It failed';
-    expect(new Where(error).lines()).toEqual(['place (/app/orders.js:1:2)']);
+    expect(new Where(error).line).toBe('/app/orders.js:1:2');
   });
 
   it('is none where the stack cannot be read', () => {

@@ -56,7 +56,10 @@ const expressHost: Host = {
       });
       app.use(path, router);
     }
-    app.use((_error: unknown, _req: unknown, res: express.Response, _next: unknown) => void res.sendStatus(500));
+    app.use(
+      ({ status = 500 }: { status?: number }, _req: unknown, res: express.Response, _next: unknown) =>
+        void res.sendStatus(status),
+    );
     const server = app.listen(port, '127.0.0.1');
     await once(server, 'listening');
     return running(server, async () => {

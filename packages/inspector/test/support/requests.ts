@@ -12,13 +12,9 @@ export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
     milliseconds: 5,
     failedAttempts: 0,
     open: 0,
-    leaks: 0,
-    findings: 0,
-    failures: 0,
     statements: 0,
     statementMs: 0,
-    alike: 0,
-    waited: 0,
+    troubles: [],
     trouble: false,
     ...given,
   };
@@ -28,8 +24,6 @@ export function tick(requests: readonly RequestSummary[] = []): Tick {
   return {
     now: {
       arrived: 0,
-      samplesPerSecond: 50,
-      requestsPerSecond: 0,
       kinds: [],
       scopes: [],
       transactions: { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 },
@@ -43,7 +37,7 @@ export function hello(given: Partial<Hello> = {}): Hello {
 }
 
 export function details(given: Partial<RequestDetails> = {}): RequestDetails {
-  return { ...summary(), spans: [], steps: [], dropped: 0, ...given };
+  return { ...summary(), steps: [], dropped: 0, ...given };
 }
 
 export function statement(sql: string, given: Partial<Step> = {}): Step {

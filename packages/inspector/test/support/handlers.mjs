@@ -1,8 +1,7 @@
 // @ts-check
-// What goes wrong in these handlers is meant. A comment behind a line names the fault whose cause it is.
-import { createServer } from 'node:http';
+// What goes wrong in these handlers is meant. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
+// which knows the lines of this file, so it imports nothing of the packages that are tested.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runInTransaction } from '@ambit/transaction';
 
 /**
  * @typedef {import('@ambit/container').Container} Container
@@ -15,7 +14,7 @@ const poolOf = (scope) => scope.resolve('IDatabasePool');
 /** @param {Container} scope @returns {IConnection} */
 const connectionOf = (scope) => scope.resolve('IConnection');
 
-class PriceList {
+export class PriceList {
   constructor() {
     throw new RangeError('the price list of a customer'); // fault: failed service
   }
@@ -26,19 +25,11 @@ export class Invoices {
     this.prices = prices;
   }
 }
-export { PriceList };
 
 export class Greeter {
   /** @param {unknown} user */
   constructor(user /* fault: captive */) {
     this.user = user;
-  }
-}
-
-export class Ledger {
-  /** @param {unknown} database */
-  constructor(database /* fault: split key */) {
-    this.database = database;
   }
 }
 
@@ -50,18 +41,14 @@ class SoldOut extends Error {
 const COUNT_TO_14_MILLION =
   'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 14000000) SELECT max(n) AS n FROM counted';
 
-/** A server that takes its time to respond. */
-export async function startSlowServer() {
-  const server = createServer((request, response) => {
-    const milliseconds = Number(new URL(request.url ?? '', 'http://slow').searchParams.get('ms'));
-    setTimeout(() => response.end('done'), milliseconds);
-  });
-  await new Promise((listening) => server.listen(0, '127.0.0.1', () => listening(undefined)));
-  return server;
-}
-
-/** @type {Readonly<Record<string, (scope: Container, around: { app: Container, slow: string, both: () => Promise<void> }) => Promise<number> | number>>} */
-export const handlers = {
+/**
+ * @param {object} around
+ * @param {typeof import('@ambit/transaction').runInTransaction} around.runInTransaction
+ * @param {Container} around.app
+ * @param {() => string} around.slow - the address of a server that takes as long as it is asked to
+ * @returns {Readonly<Record<string, (scope: Container) => Promise<number> | number>>}
+ */
+export const createHandlers = ({ runInTransaction, app, slow }) => ({
   fine: () => 200,
 
   'n-plus-one': async (scope) => {
@@ -70,7 +57,7 @@ export const handlers = {
     return 200;
   },
 
-  leak: (_scope, { app }) => {
+  leak: () => {
     app.createScope({ tags: ['job'] }); // fault: leak
     return 200;
   },
@@ -101,8 +88,8 @@ export const handlers = {
     return 200;
   },
 
-  'deadlock-up': (scope, { both }) => changeBoth(scope, 1, 2, both),
-  'deadlock-down': (scope, { both }) => changeBoth(scope, 2, 1, both),
+  'deadlock-up': (scope) => changeBoth(runInTransaction, scope, 1, 2),
+  'deadlock-down': (scope) => changeBoth(runInTransaction, scope, 2, 1),
 
   'failed-service': (scope) => (scope.resolve('IInvoices') ? 200 : 500),
 
@@ -159,21 +146,21 @@ export const handlers = {
     return 200;
   },
 
-  'idle-transaction': async (scope, { slow }) => {
+  'idle-transaction': async (scope) => {
     await runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 7 AS seven');
-      await fetch(`${slow}/?ms=1300`); // fault: idle transaction
+      await fetch(`${slow()}/?ms=1300`); // fault: idle transaction
     });
     return 200;
   },
 
-  'calls-in-a-row': async (_scope, { slow }) => {
-    for (let i = 0; i < 6; i++) await fetch(`${slow}/?ms=20`); // fault: calls in a row
+  'calls-in-a-row': async () => {
+    for (let i = 0; i < 6; i++) await fetch(`${slow()}/?ms=20`); // fault: calls in a row
     return 200;
   },
 
-  'slow-call': async (_scope, { slow }) => {
-    await fetch(`${slow}/?ms=1300`); // fault: slow call
+  'slow-call': async () => {
+    await fetch(`${slow()}/?ms=1300`); // fault: slow call
     return 200;
   },
 
@@ -195,13 +182,14 @@ export const handlers = {
     });
     return 200;
   },
-};
+});
 
-/** @param {Container} scope @param {number} first @param {number} second @param {() => Promise<void>} both */
-async function changeBoth(scope, first, second, both) {
-  await runInTransaction(scope, async (inner, { number }) => {
+/** @param {typeof import('@ambit/transaction').runInTransaction} run @param {Container} scope @param {number} first @param {number} second */
+async function changeBoth(run, scope, first, second) {
+  await run(scope, async (inner, { number }) => {
     await connectionOf(inner).query('UPDATE products SET level = 5 WHERE id = $1', [first]);
-    if (number === 1) await both();
+    // The other one has locked its first row by then.
+    if (number === 1) await sleep(100);
     await connectionOf(inner).query('UPDATE products SET level = 6 WHERE id = $1', [second]); // fault: deadlock
   });
   return 200;

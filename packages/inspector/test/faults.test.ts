@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Now, Trouble, TroubleKind } from '../src/wire.js';
+import { type Database, FaultyApp } from './support/faulty.js';
+import { hosts } from './support/hosts.js';
+
+/** A fault has the name of its trouble, of the comment behind the line that is to be named, and, with hyphens, of its handler, but for what is given. */
+interface Fault {
+  readonly name: string;
+  readonly kind?: TroubleKind;
+  readonly cause: RegExp;
+  /** The database on which it cannot be made. */
+  readonly not?: Database;
+  readonly make?: (app: FaultyApp) => Promise<unknown>;
+}
+
+const asked =
+  (...paths: readonly string[]) =>
+  (app: FaultyApp): Promise<unknown> =>
+    Promise.all(paths.map((path) => app.ask(path)));
+
+/** The second is asked a moment after the first have begun their transactions. */
+const inTurn =
+  (first: readonly string[], second: string) =>
+  async (app: FaultyApp): Promise<void> => {
+    const open = async (): Promise<number> => (await app.read<Now>('now')).transactions.open;
+    const early = first.map((path) => app.ask(path));
+    // SQLite opens one transaction at a time, so the others wait there.
+    for (let turn = 0; turn < 50 && (await open()) < first.length; turn++) await sleep(5);
+    await sleep(20);
+    await Promise.all([...early, app.ask(second)]);
+  };
+
+const FAULTS: readonly Fault[] = [
+  { name: 'N+1', cause: /sent the statement 12 times/, make: asked('n-plus-one') },
+  { name: 'calls in a row', kind: 'N+1', cause: /One request called 127\.0\.0\.1:\d+ 6 times, for \d+ ms in all/ },
+  { name: 'leak', cause: /application > job.* is open for more than 0\.3 s/ },
+  {
+    name: 'lock',
+    kind: 'pool',
+    cause: /Waited .+ for a connection; meanwhile a transaction had one; for longest GET \/holds\/:id \(request \d+/,
+    // Only the database knows who waits for a lock.
+    not: 'PostgreSQL',
+    make: inTurn(['holds'], 'waits'),
+  },
+  {
+    name: 'pool',
+    cause: /meanwhile (?:a|\d) transactions? had one; for longest GET \/holds-a-connection\/:id \(request \d+/,
+    make: inTurn(['holds-a-connection', 'holds-a-connection'], 'wants-a-connection'),
+  },
+  {
+    name: 'deadlock',
+    cause: /each other's way .*40P01 deadlock detected.*; committed after 1 rollback/,
+    not: 'SQLite',
+    make: asked('deadlock-up', 'deadlock-down'),
+  },
+  { name: 'captive', kind: 'graph', cause: /Captive dependency: 'IGreeter' .* outlives 'IUser'/, make: asked('fine') },
+  { name: 'failed service', cause: /IPrices could not be created for IInvoices: RangeError/ },
+  { name: 'missing key', kind: 'failed service', cause: /IMailer could not be created: .* AMBIT_NOT_REGISTERED/ },
+  { name: 'aborted', cause: /disconnected after \d/, make: (app) => app.ask('aborted', 1500) },
+  { name: 'failed commit', cause: /COMMIT was refused: .*23503 foreign key violation/ },
+  { name: 'outbox', cause: /delivery of outbox failed: URIError/, make: asked('publish') },
+  { name: 'failed handler', cause: /failed with TypeError/ },
+  { name: 'failed statement', cause: /23505 unique violation/ },
+  { name: 'wrong column', kind: 'failed statement', cause: /42703 undefined column|42000/ },
+  { name: 'after commit', cause: /after its transaction had finished/ },
+  { name: 'idle transaction', cause: /open for \d+\.\d s without a statement; meanwhile it waited for 127\.0\.0\.1/ },
+  { name: 'slow call', cause: /call to 127\.0\.0\.1:\d+ took \d+\.\d s/ },
+  {
+    name: 'blocked loop',
+    cause: /late by .+; most of that time/,
+    // Reading the samples before may take a twentieth of the time.
+    make: async (app) => {
+      await sleep(2000);
+      await app.ask('fine');
+      await app.ask('blocked-loop');
+    },
+  },
+  { name: 'slow statement', kind: 'slow', cause: /in one statement/ },
+  { name: 'finding', cause: /outside of the open transaction/ },
+];
+
+/** `packages/inspector/test/support/handlers.mjs:66` */
+function lineOf({ name }: Fault): string {
+  const lines = readFileSync(new URL('support/handlers.mjs', import.meta.url), 'utf8').split('\n');
+  const line = lines.findIndex((text) => text.includes(`fault: ${name} `) || text.endsWith(`fault: ${name}`));
+  if (line === -1) throw new Error(`No line is marked for ${name}`);
+  return `test/support/handlers.mjs:${line + 1}`;
+}
+
+const MOST_ATTEMPTS = 2;
+const NAMED_WITHIN_MS = 5000;
+
+/**
+ * Makes the fault, and waits until the inspector names its cause and its line. A busy machine may turn around
+ * which of two requests came first, so it is made once more; on a quiet one the first time is enough.
+ */
+async function expectNamed(app: FaultyApp, fault: Fault): Promise<void> {
+  const { name, kind = name, cause } = fault;
+  const line = lineOf(fault);
+  let troubles: Trouble[] = [];
+  const isNamed = (): boolean =>
+    troubles.some((one) => one.kind === kind && cause.test(one.cause) && one.where?.includes(line));
+  for (let attempt = 0; attempt < MOST_ATTEMPTS && !isNamed(); attempt++) {
+    await (fault.make ?? asked(name.replaceAll(' ', '-')))(app);
+    const until = Date.now() + NAMED_WITHIN_MS;
+    while (!isNamed() && Date.now() < until) troubles = await app.read('troubles');
+  }
+  expect(isNamed(), `Of ${name} at ${line} it says only: ${JSON.stringify(troubles, undefined, 2)}`).toBe(true);
+}
+
+/** Each host and each database once: what a host or a database does differently, its contract says. */
+describe.each<[string, Database]>([
+  ['Fastify', 'SQLite'],
+  ['Express', 'PostgreSQL'],
+])('the inspector names the cause of a fault and its line, on %s with %s', (name, database) => {
+  let app: FaultyApp;
+  beforeAll(async () => {
+    app = await FaultyApp.start(database, { host: hosts.find((one) => one.name === name) });
+  });
+  afterAll(() => app.close());
+
+  it('but none without trouble, nor of a request that the application refused', async () => {
+    for (const [path, status] of Object.entries({ fine: 200, refused: 409, waits: 200 }))
+      expect(await app.ask(path)).toBe(status);
+    const troubles = await app.read<Trouble[]>('troubles');
+    // On a busy machine the start of the application itself may block the loop.
+    expect(troubles.filter(({ kind }) => kind !== 'blocked loop')).toEqual([]);
+  });
+
+  it.each(FAULTS.filter(({ not, kind }) => not !== database && kind !== 'graph'))('$name', (fault) =>
+    expectNamed(app, fault),
+  );
+});
+
+describe('the inspector names what is wrong with the graph, and its line', () => {
+  it.each(FAULTS.filter(({ kind }) => kind === 'graph'))('$name', async (fault) => {
+    const app = await FaultyApp.start('SQLite', { wrongGraph: true });
+    await expectNamed(app, fault);
+    await app.close();
+  });
+});
