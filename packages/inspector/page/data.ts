@@ -54,7 +54,6 @@ export const earlier = signal<readonly Trouble[]>([]);
 export const connection = signal<'connecting' | 'live' | 'no response' | 'reconnecting'>('connecting');
 
 export const newest = computed(() => [...requests.value.values()].toSorted((one, other) => other.id - one.id));
-export const slowMs = computed(() => hello.value?.slowMs ?? Infinity);
 
 /** Requests of all recordings have names of their own: `<boot>-<id>`. */
 export const refOf = (id: number): string => `${hello.value?.boot ?? ''}-${id}`;

@@ -213,13 +213,14 @@ interface CallMessage {
 const SOMEWHERE = 'another server';
 
 /** The host and port of the request. Its path, password and headers may contain values. */
-function hostOf({ origin, host, getHeader }: CallMessage['request'], request: CallMessage['request']): string {
+function hostOf(request: CallMessage['request']): string {
+  const { origin, host } = request;
   if (origin instanceof URL) return origin.host;
   if (typeof origin === 'string') return URL.canParse(origin) ? new URL(origin).host : SOMEWHERE;
   if (typeof host !== 'string') return SOMEWHERE;
   const name = host.includes(':') ? `[${host}]` : host;
   // Node says the port only in the header that it makes; the application may have set another one.
-  const header = getHeader?.call(request, 'host');
+  const header = request.getHeader?.('host');
   const isMade = typeof header === 'string' && header.startsWith(name) && /^:\d+$/.test(header.slice(name.length));
   return isMade ? header : name;
 }
@@ -233,7 +234,7 @@ export function outgoingCalls(store: Store): () => void {
   const begin = ({ request }: CallMessage): void => {
     const owner = store.current();
     if (!owner || calls.has(request)) return;
-    const call = { owner, place: new Where(), host: hostOf(request, request), started: store.now() };
+    const call = { owner, place: new Where(), host: hostOf(request), started: store.now() };
     calls.set(request, call);
     owner.begins(call);
   };

@@ -185,7 +185,10 @@ export function causeOf(sign: Sign, definition: (service: string) => string | un
   const where = sign.where ?? (service === undefined ? undefined : definition(service));
   const advice = fix ?? FIX_OF_CODE.find(([code]) => code.test(error ?? ''))?.[1] ?? RULES[kind].fix;
   return {
-    ...{ id, kind, cause, fix: advice },
+    id,
+    kind,
+    cause,
+    fix: advice,
     ...(where !== undefined && { where }),
     ...(sql !== undefined && { sql }),
     ...(error !== undefined && { error }),

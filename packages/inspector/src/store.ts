@@ -397,7 +397,7 @@ export class Store {
 
   #state(pool: Now['pool']): Now {
     const now = this.now();
-    for (const record of [...this.#newest.values()]) if (record.lost) this.complete(record);
+    for (const record of this.#newest.values()) if (record.lost) this.complete(record);
     const open = [...this.#openScopes.values()];
     for (const entry of open) {
       if (entry.opened > now - this.#options.limitMs) break;

@@ -59,10 +59,10 @@ export class Troubles {
 
   /** The newest first. */
   all(): Trouble[] {
-    return Array.from(this.#groups.values(), ({ sign, count, first, last, routes, requests }) => ({
-      ...causeOf(sign, this.#definition),
-      ...{ count, first, last, routes: [...routes], requests: [...requests] },
-    })).toReversed();
+    return Array.from(this.#groups.values(), ({ sign, count, first, last, routes, requests }) => {
+      const times = { count, first, last, routes: [...routes], requests: [...requests] };
+      return { ...causeOf(sign, this.#definition), ...times };
+    }).toReversed();
   }
 }
 

@@ -51,7 +51,7 @@ export interface GraphView {
 }
 
 /** How many scopes of one kind; a kind, or box, is written `application > request`. */
-export interface KindNow {
+interface KindNow {
   readonly box: string;
   readonly open: number;
   /** Those that are open for long although their request is complete. */

@@ -79,8 +79,13 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(seen).toMatchObject({ method: 'GET', route: '/orders/:id', status: 201, outcome: 'committed', causes: [] });
     const shown = steps.filter(({ kind }) => kind !== 'connection' && kind !== 'disposed');
     expect(shown.map(({ kind, box, sql = box ?? kind }) => sql)).toEqual([
-      ...['arrived', 'application > request', 'application > request > transaction'],
-      ...['begin', "INSERT INTO orders VALUES ('…')", 'commit', 'responded'],
+      'arrived',
+      'application > request',
+      'application > request > transaction',
+      'begin',
+      "INSERT INTO orders VALUES ('…')",
+      'commit',
+      'responded',
     ]);
     expect(shown.every(({ kind, took }) => kind !== 'scope' || took !== undefined)).toBe(true);
     expect(steps.find(({ kind }) => kind === 'statement')?.where).toEqual(LINE);

@@ -245,7 +245,9 @@ it.each(examples)('%s', (_, lines) => {
     const [, kind, fields = ''] = /^→ ([^|]*?)(?: \| (.*))?$/.exec(line) ?? [];
     if (kind === undefined) return [];
     const parts = Object.entries(fieldsOf(fields === '' ? [] : fields.split(' | ')));
-    return [{ kind, ...Object.fromEntries(parts.map(([name, part]) => [name, expect.stringContaining(`${part}`)])) }];
+    return [
+      { kind, ...Object.fromEntries(parts.map(([name, part]) => [name, expect.stringContaining(String(part))])) },
+    ];
   });
   expect(causes).toMatchObject(expected);
 });
