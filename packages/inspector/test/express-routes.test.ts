@@ -7,7 +7,7 @@ import { routeOf } from '../src/express-internals.js';
 /** `npm run check -- hosts` installs these; `npm test` runs on the newest alone. */
 const older: [name: string, version: typeof express][] = process.env['OLDER_EXPRESS']
   ? [
-      // @ts-expect-error -- test/express has them, with the types of no version
+      // @ts-expect-error -- test/versions/express has them, with the types of no version
       ['Express 5.1', (await import('express-5.1')).default as typeof express],
       // @ts-expect-error -- as above
       ['Express 4', (await import('express-4')).default as typeof express],
