@@ -84,7 +84,7 @@ export class HandlerCall {
     this.#transaction.onFailed?.(error);
   }
 
-  /** Never settles: `retry()` without a count would call the handler for ever. */
+  /** Never settles: `retry()` without a count would call the handler again without end. */
   #refuse(cause: unknown): Promise<never> {
     const { name } = this.#handler as { readonly name: string };
     const what = `An interceptor, such as retry(), called ${name}() again, whose failure has rolled the transaction back. To try again, put @Transactional({ retries: 3 }) on a method of a provider, and none on the handler`;

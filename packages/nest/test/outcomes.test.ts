@@ -20,7 +20,7 @@ interface Row extends Scenario {
 }
 
 const HELD = 'here the response is part of the transaction';
-const NOTHING_HALF = 'here the response ends the scope of its request, and what was not finished is rolled back';
+const NOTHING_HALF = 'here what has not finished when the response is sent is rolled back';
 
 const ROWS: readonly Row[] = [
   { what: 'returns', ambit: ['201, stored', '201, stored'] },
