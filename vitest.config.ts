@@ -70,7 +70,7 @@ const OTHER_EXPRESS = 'packages/express/test/hidden-copies.isolated.test.ts';
 /** What runs on older versions of NestJS, too. */
 const WITH_NEST = 'test/versions/nest-12/*.test.ts';
 const ON_NEST = [WITH_NEST, 'packages/nest/test/*.test.ts', 'test/hosts/nest-*.isolated.test.ts'];
-const BROWSER = '{packages/inspector/test/browser/*,service/test/docs-page-browser}.test.ts';
+const BROWSER = 'packages/inspector/test/browser/*.test.ts';
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
   'test/hosts/process.test.ts',
@@ -85,7 +85,20 @@ const PROGRAMS = [
   'examples/tenants/test/*.test.ts',
   'tools/test/{docs,graphs-agree,release}.test.ts',
 ];
-const LEFT = [MORE_HOSTS, OTHER_EXPRESS, BROWSER, ...PROGRAMS];
+/**
+ * Tests that take long and seldom find a defect first: the second of two hosts, simulated orders of events, large objects, waits in
+ * real time. They run with ALL_TESTS=1, as in the step `contracts`.
+ */
+const LONG = [
+  'test/hosts/fastify.isolated.test.ts',
+  'packages/container/test/{large-disposals,names-from-data}.isolated.test.ts',
+  'packages/inspector/test/{bounds.isolated,canaries}.test.ts',
+  'packages/outbox/test/{commit-order,interleavings,plans,rows-read}.test.ts',
+  'packages/transaction/test/postgres-limits.test.ts',
+  'service/test/{query-plans,time-limits}.test.ts',
+];
+const LONG_NOW = process.env['ALL_TESTS'] === '1' ? [] : LONG;
+const LEFT = [MORE_HOSTS, OTHER_EXPRESS, BROWSER, ...PROGRAMS, ...LONG_NOW];
 
 export default defineConfig({
   resolve: { alias: sources() },

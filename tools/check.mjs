@@ -16,6 +16,8 @@ const ON_FETCH = 'packages/fetch/test test/hosts/fetch test/hosts/crowd';
 
 const VITEST = 'node_modules/vitest/vitest.mjs run';
 const TESTS = `${VITEST} --project shared --project isolated --project programs`;
+/** Also what takes long, on every database. */
+const ALL = 'ALL_TESTS=1';
 /** Examples and documents: where Node removes types by itself, these run as they are written. */
 const WRITTEN = 'examples/test examples/recipes/test tools/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
@@ -71,11 +73,13 @@ const STEPS = {
   galera: `${SERVERS} && node lab/run.mjs galera --short`,
   'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
-  plans: 'PLAN_ROWS=1000000 vitest run service/test/query-plans',
+  plans: `${ALL} PLAN_ROWS=1000000 vitest run service/test/query-plans`,
   readme: 'node tools/try.mjs readme',
   // The benchmarks have dependencies of their own.
   documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
+  // What `npm test` tries on two databases and on Express.
+  contracts: `${ALL} vitest run --project shared --project isolated contract.test test/hosts/fastify packages/container packages/inspector/test/bounds packages/inspector/test/canaries packages/outbox packages/idempotency packages/transaction/test/postgres-limits service`,
   programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
@@ -89,10 +93,10 @@ const STEPS = {
   runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN}`,
-  'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS}`,
-  'node-26': `node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
-  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages test/hosts ${WRITTEN}`,
+  'node-22': `${RECIPES} && ${ALL} node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN}`,
+  'node-24': `${RECIPES} && ${ALL} node tools/on-node.mjs 24 ${TESTS}`,
+  'node-26': `${ALL} node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
+  'all-26': `${RECIPES} && ${ALL} node tools/on-node.mjs 26 ${TESTS} packages test/hosts ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
-import { connectionLost, Pause, WatchedPool, Happenings } from '@ambit/test-kit';
+import { chosen, connectionLost, Pause, WatchedPool, Happenings } from '@ambit/test-kit';
 import type { IContainer } from '@ambit/container';
 import { transactionCheck } from '@ambit/transaction/check';
 import { publishResponse } from '@ambit/transaction/host';
@@ -12,7 +12,7 @@ import { databases, Orders } from './support/orders.js';
 const ALREADY_OPEN = { code: 'AMBIT_TX_ALREADY_OPEN' };
 const RUNNING = { code: 'AMBIT_IDEMPOTENCY_KEY', problem: 'running', status: 409 };
 
-describe.each(databases)('with $name', ({ missing, dialect, open }) => {
+describe.each(chosen(databases))('with $name', ({ missing, dialect, open }) => {
   describe.skipIf(missing)('a response', () => {
     let database: Awaited<ReturnType<typeof open>>;
     let orders: Orders;

@@ -1,3 +1,4 @@
+import { chosen } from '@ambit/test-kit';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { IDatabasePool, TransactionError } from '@ambit/transaction';
@@ -17,7 +18,7 @@ import { Receiver } from './support/receiver.js';
 const QUICK: RelayOptions = { pollMs: 20, gatherMs: 0, backoffMs: 10, maxBackoffMs: 40 };
 const never = new Promise<never>(() => undefined);
 
-describe.each(databases)('an outbox on $name', ({ dialect, missing, open }) => {
+describe.each(chosen(databases))('an outbox on $name', ({ dialect, missing, open }) => {
   describe.skipIf(missing)('delivers', () => {
     let database: OpenDatabase;
     let pool: IDatabasePool;

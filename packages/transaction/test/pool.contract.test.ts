@@ -1,4 +1,5 @@
 import { type ContractDatabase, poolContract } from '@ambit/testing/pools';
+import { chosen } from '@ambit/test-kit';
 import { vi } from 'vitest';
 import { transactionCheck } from '../src/check/index.js';
 import { Pool } from '../src/pool/pool.js';
@@ -60,4 +61,5 @@ const keepingTheFile: ContractDatabase = {
   },
 };
 
-for (const database of [...databases, keepingTheFile, ...checked, ...sandboxes]) poolContract(database, keepsLines);
+for (const database of chosen([...databases, keepingTheFile, ...checked, ...sandboxes]))
+  poolContract(database, keepsLines);

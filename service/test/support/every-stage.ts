@@ -1,3 +1,4 @@
+import { chosen } from '@ambit/test-kit';
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';
 import { HOST_VARIANTS } from '../../src/config/config.js';
 import type { HostVariant } from './app.js';
@@ -20,10 +21,11 @@ function onStages(hosts: readonly HostVariant[], kinds: readonly DatabaseKind[],
 }
 
 /** Runs the same tests on both hosts and all databases: for the story, which meets all that differs. */
-export const onEveryStage = (stories: Stories): void => onStages(HOST_VARIANTS, databaseKinds, stories);
+export const onEveryStage = (stories: Stories): void => onStages(HOST_VARIANTS, chosen(databaseKinds), stories);
 
 /** For SQL, which differs between the databases. */
-export const onEveryDatabase = (stories: Stories, kinds = databaseKinds): void => onStages(['fastify'], kinds, stories);
+export const onEveryDatabase = (stories: Stories, kinds = databaseKinds): void =>
+  onStages(['fastify'], chosen(kinds), stories);
 
 /** For what each host does in its own way. */
 export const onBothHosts = (stories: Stories): void => onStages(HOST_VARIANTS, [sqlite], stories);

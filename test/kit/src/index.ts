@@ -20,6 +20,7 @@ export {
   type Wrap,
 } from '@ambit/testing/tools';
 export { certificate } from './certificate.js';
+export { chosen } from './chosen.js';
 export { canStartServers, type Server, startServer } from './cluster.js';
 export { databases } from './databases.js';
 export { hasMariadb, type MariadbDatabase, mariadbPool, mariadbUrl, openMariadbDatabase } from './mariadb.js';
