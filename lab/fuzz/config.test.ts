@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Config, ConfigError, readConfig, replicatedDatabase } from '../../service/src/config/config.js';
+import { type Config, ConfigError, readConfig } from '../../service/src/config/config.js';
+import { replicatedDatabase } from '../../service/src/config/database.js';
 import { createPool } from '../../service/src/database/engines.js';
 import { createReplicaPools } from '../../service/src/database/engines/postgres.js';
 import { it } from 'vitest';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { createOutbox, type Outbox } from '@ambit/outbox';
+import { createOutbox } from '@ambit/outbox';
 import { backupSqlite } from '@ambit/transaction/sqlite';
 import { type DatabasePool, type IDatabasePool, TransactionError } from '@ambit/transaction';
 import { type Config, ConfigError, readConfig } from './config/config.js';
@@ -7,10 +7,11 @@ import type { IEngine, ISqlDialect } from './database/engine.js';
 import { engineOf } from './database/engines.js';
 import { fileOf } from './database/engines/sqlite.js';
 import { prepareDatabase } from './database/migrate.js';
-import { explained, whenAvailable } from './database/unusable.js';
+import { explained, isAbsence, whenAvailable } from './database/unusable.js';
 import { ExplainedError } from './problem.js';
 
 type Lines = Promise<readonly string[]>;
+type Work = (pool: DatabasePool, engine: IEngine) => Lines;
 
 /** No other user of the machine may read what this process writes: the database and its backups have personal data. */
 export function keepFilesPrivate(): void {
@@ -39,13 +40,14 @@ export function runCommand(name: keyof typeof COMMANDS): void {
 const COMMANDS = {
   stock: (args) => {
     const work = readStock(args);
-    return onDatabase('no service would see the stock level. Name the folder or the DATABASE_URL of the service', work);
+    return (config) => onDatabase(config, (pool, { dialect }) => work(pool, dialect));
   },
-  events: (args) => {
-    const work = readEvents(args);
-    return onDatabase(
-      'it has no events of any service. Name the folder or the DATABASE_URL of the service',
-      (pool, { name: dialect }) => work(createOutbox(pool, { dialect })),
+  events: ([command, ...ids]) => {
+    if (command === 'list' && ids.length === 0) return (config) => onDatabase(config, listEvents);
+    if (command === 'retry' && ids.length > 0) return (config) => onDatabase(config, retryEvents(ids));
+    throw usage(
+      `npm run events -- list                shows the events that could not be delivered
+npm run events -- retry <id> ...      sends these again, or all of them: npm run events -- retry all`,
     );
   },
   backup: ([target, ...rest]) => {
@@ -55,31 +57,31 @@ const COMMANDS = {
   },
   checkDatabase: (args) => {
     if (args.length > 0)
-      throw usage(
-        'npm run check-database   reads every page of the embedded database, which may be in use, and says what is damaged',
-      );
+      throw usage('npm run check-database   reads every page of the embedded database, and says what is damaged');
     return check;
   },
 } satisfies Record<string, (args: readonly string[]) => (config: Config) => Lines>;
 
 const usage = (text: string): ExplainedError => new ExplainedError(text, 64);
 
-/** Runs on the database of a service, which may be in use. `why` it cannot run on one in memory. */
-function onDatabase(why: string, work: (pool: DatabasePool, dialect: ISqlDialect, engine: IEngine) => Lines) {
-  return async (config: Config): Lines => {
-    const engine = engineOf(config.database);
-    if (engine.isInMemory) throw new ConfigError([`DATA_DIR=:memory: is a separate database in each process: ${why}`]);
-    // SQLite would create the file.
-    if (!engine.exists()) throw noServiceDatabase(engine);
-    await using pool = engine.createPool();
-    const hasTables = async (): Promise<void> =>
-      void (await pool.query('SELECT name, checksum FROM migrations LIMIT 1'));
-    await whenAvailable(hasTables, config.startTimeoutMs, () => undefined).catch((error: unknown) => {
-      throw engine.isAbsence(error) ? noServiceDatabase(engine, error) : explained(error, engine);
-    });
-    await prepareDatabase(pool, engine, config);
-    return await work(pool, engine.dialect, engine);
-  };
+const IN_MEMORY = 'DATA_DIR=:memory: is a separate database in each process: name the one of the service';
+
+/** Runs on the database of a service, which may be in use. */
+async function onDatabase(config: Config, work: Work): Lines {
+  const engine = engineOf(config.database);
+  if (engine.isInMemory) throw new ConfigError([IN_MEMORY]);
+  const missing = (cause?: unknown): ExplainedError =>
+    new ExplainedError(`There are no tables of the service: ${engine.place}. Start the service once.`, 1, { cause });
+  // SQLite would create the file.
+  if (!engine.exists()) throw missing();
+  await using pool = engine.createPool();
+  const findTables = async (): Promise<void> =>
+    void (await pool.query('SELECT name, checksum FROM migrations LIMIT 1'));
+  await whenAvailable(findTables, config.startTimeoutMs, () => undefined).catch((error: unknown) => {
+    throw isAbsence(error) ? missing(error) : explained(error, engine);
+  });
+  await prepareDatabase(pool, engine, config);
+  return await work(pool, engine);
 }
 
 const MAX_LEVEL = 1_000_000_000;
@@ -91,13 +93,20 @@ const MAX_LEVEL = 1_000_000_000;
  * @returns A function that does it, and resolves to the lines to print.
  * @throws ExplainedError - The arguments are wrong.
  */
-export function readStock([command, productId, level, ...rest]: readonly string[]): (
+export function readStock([command, productId = '', text, ...rest]: readonly string[]): (
   pool: Pick<IDatabasePool, 'query'>,
   dialect: ISqlDialect,
 ) => Lines {
-  if (command === 'list' && productId === undefined) return listStock;
-  if (command === 'set' && productId && level !== undefined && rest.length === 0) return setStock(productId, level);
-  if (command === 'untrack' && productId && level === undefined)
+  const isProduct = /^\P{Cc}{1,200}$/u.test(productId) && rest.length === 0;
+  const level = /^\d+$/.test(text ?? '') ? Number(text) : NaN;
+  if (command === 'list' && productId === '') return listStock;
+  if (command === 'set' && isProduct && level <= MAX_LEVEL)
+    return async (pool, { orReplace }) => {
+      const sql = `INSERT INTO stock (product_id, level) VALUES ($1, $2) ${orReplace('product_id', 'level')}`;
+      await pool.query(sql, [productId, level]);
+      return [`${productId}\t${level}`];
+    };
+  if (command === 'untrack' && isProduct && text === undefined)
     return async (pool) => {
       const sql = 'DELETE FROM stock WHERE product_id = $1 RETURNING product_id';
       const { length } = await pool.query(sql, [productId]);
@@ -105,22 +114,10 @@ export function readStock([command, productId, level, ...rest]: readonly string[
     };
   throw usage(
     `npm run stock -- list                      shows every product with a stock level
-npm run stock -- set <productId> <level>   sets the stock level of a product
-npm run stock -- untrack <productId>       forgets the level: the product can be ordered freely`,
+npm run stock -- set <productId> <level>   sets the stock level of a product, from 0 to ${MAX_LEVEL}
+npm run stock -- untrack <productId>       forgets the level: the product can be ordered freely
+A product id has 1 to 200 characters, and no tabs or line breaks.`,
   );
-}
-
-function setStock(productId: string, text: string): ReturnType<typeof readStock> {
-  const level = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (!(level <= MAX_LEVEL)) throw usage(`The level must be a whole number from 0 to ${MAX_LEVEL}, not ${text}`);
-  if (Array.from(productId).length > 200) throw usage('A product id has at most 200 characters');
-  if (/\p{Cc}/u.test(productId))
-    throw usage('A product id must not contain tabs, line breaks or other control characters');
-  return async (pool, { orReplace }) => {
-    const sql = `INSERT INTO stock (product_id, level) VALUES ($1, $2) ${orReplace('product_id', 'level')}`;
-    await pool.query(sql, [productId, level]);
-    return [`${productId}\t${level}`];
-  };
 }
 
 async function listStock(pool: Pick<IDatabasePool, 'query'>): Lines {
@@ -131,39 +128,27 @@ async function listStock(pool: Pick<IDatabasePool, 'query'>): Lines {
   return rows.map(({ product_id, level }) => `${product_id}\t${level}`);
 }
 
-/** The events command: like that of the stock. */
-export function readEvents([command, ...ids]: readonly string[]): (
-  outbox: Pick<Outbox, 'deadLetters' | 'retry'>,
-) => Lines {
-  if (command === 'list' && ids.length === 0)
-    return async (outbox) => {
-      const letters = await outbox.deadLetters({ limit: 1000 });
-      if (letters.length === 0) return ['No event has failed for good.'];
-      return letters.map(({ id, topic, key = '', attempt, diedAt, lastError }) =>
-        [id, topic, key, `${attempt} attempts`, diedAt.toISOString(), lastError.replaceAll(/\s+/g, ' ')].join('\t'),
-      );
-    };
-  if (command === 'retry' && ids.length > 0)
-    return async (outbox) => {
-      const isAll = ids.length === 1 && ids[0] === 'all';
-      const count = await outbox.retry(isAll ? 'all' : ids);
-      const said = count === 1 ? '1 event is sent again' : `${count} events are sent again`;
-      return [isAll || count === ids.length ? said : `${said}; the other ids are of no event that failed for good`];
-    };
-  throw usage(
-    `npm run events -- list                shows the events that could not be delivered
-npm run events -- retry <id> ...      sends these again, or all of them: npm run events -- retry all`,
+const listEvents: Work = async (pool, { dialect: { name: dialect } }) => {
+  const letters = await createOutbox(pool, { dialect }).deadLetters({ limit: 1000 });
+  if (letters.length === 0) return ['No event has failed for good.'];
+  return letters.map(({ id, topic, key = '', attempt, diedAt, lastError }) =>
+    [id, topic, key, `${attempt} attempts`, diedAt.toISOString(), lastError.replaceAll(/\s+/g, ' ')].join('\t'),
   );
-}
+};
+
+const retryEvents =
+  (ids: readonly string[]): Work =>
+  async (pool, { dialect: { name: dialect } }) => {
+    const count = await createOutbox(pool, { dialect }).retry(ids.join() === 'all' ? 'all' : ids);
+    return [`Events that are sent again: ${count}`];
+  };
 
 const SERVER = 'DATABASE_URL leads to a server, which has programs of its own';
 
 async function backUp({ database }: Config, target: string): Lines {
   if (database.kind !== 'sqlite') throw new ConfigError([`${SERVER}: pg_dump of PostgreSQL, mariadb-dump of MariaDB`]);
-  const filename = fileOf(database);
-  if (filename === ':memory:')
-    throw new ConfigError(['DATA_DIR=:memory: is a database within one process, which no other process can copy']);
-  await backupSqlite({ filename, to: target }).catch((error: unknown) => {
+  if (database.folder === ':memory:') throw new ConfigError([IN_MEMORY]);
+  await backupSqlite({ filename: fileOf(database), to: target }).catch((error: unknown) => {
     throw error instanceof TransactionError ? new ExplainedError(withCauses(error), 1, { cause: error }) : error;
   });
   return [`${target}: ${statSync(target).size} bytes`];
@@ -173,21 +158,15 @@ function withCauses({ message, cause }: Error): string {
   return cause instanceof Error ? `${message}\n  because: ${withCauses(cause)}` : message;
 }
 
-const check = async (config: Config): Lines => {
+async function check(config: Config): Lines {
   if (config.database.kind !== 'sqlite')
     throw new ConfigError([`${SERVER}: amcheck of PostgreSQL, CHECK TABLE of MariaDB`]);
-  return onDatabase('no other process can check it', async (pool, _dialect, engine) => {
+  return onDatabase(config, async (pool, engine) => {
     const rows = await pool.query('PRAGMA quick_check').catch((error: unknown) => {
       throw explained(error, engine);
     });
     const found = rows.flatMap((row) => Object.values(row)).map(String);
     if (found.join() !== 'ok') throw new ExplainedError([...found, 'Restore a backup.'].join('\n'), 1);
     return ['No damage was found.'];
-  })(config);
-};
-
-function noServiceDatabase({ place: { where, variable } }: IEngine, cause?: unknown): ExplainedError {
-  const what = `There is no database of the service ${where}`;
-  const advice = `Correct ${variable}, or start the service once: it creates the tables.`;
-  return new ExplainedError(`${what}. ${advice}`, 1, { cause });
+  });
 }

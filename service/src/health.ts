@@ -1,12 +1,10 @@
-import { randomBytes, randomUUID } from 'node:crypto';
 import { type IDatabasePool, sqlStateOf } from '@ambit/transaction';
 import type { ILogger } from './logging/logger.js';
 
-/** Why the database cannot be used, and what the operator may do, where the error does not say it. */
+/** Why the database cannot be used, and what the operator may do. */
 const FAULTS = {
   /** Also where no connection is free: another instance may have one. */
-  'no response from the database':
-    'Check that the server of DATABASE_URL runs and can be reached; without DATABASE_URL, look at the disk of DATA_DIR',
+  'no response from the database': 'Check that the server of DATABASE_URL, or the disk of DATA_DIR, responds',
   'the database is read-only':
     'Let DATABASE_URL lead to the primary, or let the service write to its file and to the folder',
   'the disk of the database is full': 'Make space on the disk: the service notices it by itself',
@@ -28,16 +26,11 @@ const FAULT_OF: Readonly<Record<string, Fault>> = {
 };
 const faultOf = (err: unknown): Fault | undefined => FAULT_OF[sqlStateOf(err) ?? ''];
 
-/** No probe knows which page it was: others may be served again, until a request finds it again. */
-const DAMAGE_HOLDS_MS = 10_000;
+/** Only requests find a full disk and a damaged page: after this time they try again. */
+const FAILURE_HOLDS_MS = 10_000;
 const PROBE_TIMEOUT_MS = 2000;
 /** Matches no row, so it writes nothing; a read-only database refuses it nevertheless. */
 const TRY_TO_WRITE = 'UPDATE migration_lock SET id = id WHERE id < 0';
-/** Needs space, because random bytes cannot be compressed: only this shows whether a full disk has space again. */
-const TAKE_SPACE = 'INSERT INTO migrations (name, checksum) VALUES ($1, $2)';
-/** Also what an instance has left that crashed in between. */
-const FREE_SPACE = "DELETE FROM migrations WHERE name LIKE 'disk probe%'";
-const PROBE_BYTES = 48 * 1024;
 /** Also shows that the replica has the tables. */
 const TRY_TO_READ = 'SELECT id FROM migration_lock LIMIT 1';
 
@@ -47,8 +40,7 @@ type Readiness = 'ready' | 'read-only' | 'starting' | 'draining' | Fault;
 export class Health {
   #phase: 'starting' | 'ready' | 'draining' = 'starting';
   #lastReadiness: Readiness = 'ready';
-  #mustStore = false;
-  #damage: { readonly err: unknown; readonly until: number } | undefined = undefined;
+  #failure: { readonly err: unknown; readonly until: number } | undefined;
 
   constructor(
     private readonly pool: Pick<IDatabasePool, 'query'>,
@@ -65,48 +57,36 @@ export class Health {
     this.#phase = 'draining';
   }
 
-  /** Called with the error of each failed request, because a full disk and a damaged page show only there. */
+  /** Called with the error of each failed request. */
   requestFailed(err: unknown): void {
-    const fault = faultOf(err);
-    // The probe stores something until it succeeds.
-    if (fault === 'the disk of the database is full' || fault === 'the storage of the database fails')
-      this.#mustStore = true;
-    if (fault === 'the database is damaged') this.#damage = { err, until: Date.now() + DAMAGE_HOLDS_MS };
+    if (faultOf(err)) this.#failure = { err, until: Date.now() + FAILURE_HOLDS_MS };
   }
 
   async readiness(): Promise<Readiness> {
     if (this.#phase !== 'ready') return this.#phase;
     // Both at the same time, so that together they take no longer than one of them.
-    const reading = inTime(Promise.any(this.replicas.map((replica) => replica.query(TRY_TO_READ)))).then(
-      () => true,
-      () => false,
-    );
-    const failure = await inTime(this.#tryToWrite()).then(
-      () => undefined,
-      (err: unknown) => ({ err, why: faultOf(err) ?? ('no response from the database' as const) }),
-    );
-    const readiness = failure === undefined ? 'ready' : (await reading) ? 'read-only' : failure.why;
-    // Load balancers probe once a second, so only a change is logged.
-    if (readiness !== this.#lastReadiness) {
-      this.#lastReadiness = readiness;
-      if (failure) {
-        const { why, err } = failure;
-        const msg = readiness === 'read-only' ? `ready to read only: ${why}` : `not ready: ${why}`;
-        this.logger.error({ msg, fix: FAULTS[why], err });
-      } else this.logger.info({ msg: 'ready again' });
-    }
-    return readiness;
+    const [writing, reading] = await Promise.allSettled([
+      inTime(this.#tryToWrite()),
+      inTime(Promise.any(this.replicas.map((replica) => replica.query(TRY_TO_READ)))),
+    ]);
+    if (writing.status === 'fulfilled') return this.#changedTo('ready');
+    const { reason: err } = writing as { reason: unknown };
+    const fault = faultOf(err) ?? 'no response from the database';
+    return this.#changedTo(reading.status === 'fulfilled' ? 'read-only' : fault, { err, fix: FAULTS[fault] });
   }
 
   async #tryToWrite(): Promise<void> {
     await this.pool.query(TRY_TO_WRITE);
-    if (this.#damage && Date.now() < this.#damage.until) throw this.#damage.err;
-    this.#damage = undefined;
-    if (!this.#mustStore) return;
-    const name = `disk probe ${randomUUID()}`;
-    await this.pool.query(TAKE_SPACE, [name, randomBytes(PROBE_BYTES).toString('base64')]);
-    await this.pool.query(FREE_SPACE);
-    this.#mustStore = false;
+    if (this.#failure && Date.now() < this.#failure.until) throw this.#failure.err;
+  }
+
+  /** Load balancers probe once a second, so only a change is logged. */
+  #changedTo(readiness: Readiness, why?: object): Readiness {
+    if (readiness === this.#lastReadiness) return readiness;
+    this.#lastReadiness = readiness;
+    if (why) this.logger.error({ msg: `not ready: ${readiness}`, ...why });
+    else this.logger.info({ msg: 'ready again' });
+    return readiness;
   }
 }
 

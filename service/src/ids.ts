@@ -9,37 +9,26 @@ export const idOf = (description: string) => Type.String({ format: 'uuid', descr
 /** The twelve bits between the version and the random part hold a counter. */
 const MAX_PER_MS = 0x1000;
 
-class IdSequence {
-  #ms = 0;
-  #count = 0;
-  /** All ids of this millisecond begin with it. */
-  #prefix = '';
-
-  next(): string {
-    const now = Date.now();
-    if (now > this.#ms) this.#begin(now);
-    // The time in ids never goes back, even when the clock does.
-    else if (++this.#count === MAX_PER_MS) this.#begin(this.#ms + 1);
-    // Node generates random bytes for many UUIDs at a time.
-    return `${this.#prefix}${hex(this.#count, 3)}-${randomUUID().slice(19)}`;
-  }
-
-  #begin(ms: number): void {
-    this.#ms = ms;
-    this.#count = 0;
-    // In two halves, because V8 is slow to format a number in hex that does not fit into 32 bits.
-    const [high, low] = [Math.floor(ms / 0x1_0000), ms % 0x1_0000];
-    this.#prefix = `${hex(high, 8)}-${hex(low, 4)}-7`;
-  }
-}
-
-const hex = (n: number, digits: number): string => n.toString(16).padStart(digits, '0');
-
-/** One for the process, because the ids of two would not be in order. */
-const sequence = new IdSequence();
+/** One sequence for the process, because the ids of two would not be in order. */
+let ms = 0;
+let count = 0;
+/** All ids of this millisecond begin with it. */
+let prefix = '';
 
 /** A UUID of version 7: ids sort by creation time, so inserts stay local in the index and lists are oldest first. */
-export const newId = (): string => sequence.next();
+export function newId(): string {
+  count += 1;
+  const now = Date.now();
+  // The time in ids never goes back, even when the clock does.
+  if (now > ms || count === MAX_PER_MS) {
+    ms = Math.max(now, ms + 1);
+    count = 0;
+    const time = ms.toString(16).padStart(12, '0');
+    prefix = `${time.slice(0, 8)}-${time.slice(8)}-7`;
+  }
+  // Node generates random bytes for many UUIDs at a time.
+  return `${prefix}${count.toString(16).padStart(3, '0')}-${randomUUID().slice(19)}`;
+}
 
 /** The id as it is stored, or undefined if no user can have it. */
 export const storedId = (text: string): string | undefined => (IsUuid(text) ? text.toLowerCase() : undefined);
@@ -62,11 +51,8 @@ export class RequestContext implements IRequestContext {
   trace: TraceIds | undefined = undefined;
 
   setUserId(userId: string): void {
-    if (this.userId !== undefined) {
-      throw new Error(
-        'setUserId() was called twice in one request. Call it once, in the `identify` option, before the handler runs',
-      );
-    }
+    if (this.userId !== undefined)
+      throw new Error('setUserId() was called twice: call it once, in the `identify` option, before the handler runs');
     this.userId = userId;
   }
 }

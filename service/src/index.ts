@@ -1,5 +1,6 @@
 export { createAppContainer } from './app-container.js';
-export type { Config, DatabaseConfig } from './config/config.js';
+export type { Config } from './config/config.js';
+export type { DatabaseConfig } from './config/database.js';
 export { ConfigError, readConfig } from './config/config.js';
 export { Problem } from './problem.js';
 export { userRoutes, type UserRoutesOptions } from './hosts/fastify-routes.js';

@@ -31,7 +31,7 @@ export function createTransactionCheck(
   gapMs = GAP_MS,
 ): TransactionCheck {
   return transactionCheck({
-    enabled: mode !== 'off',
+    enabled: mode !== '0',
     mode: mode === 'throw' ? 'throw' : 'report',
     gapMs,
     report: ({ message: msg, ...finding }) => logger.warn({ msg, finding }),

@@ -7,7 +7,7 @@ import { startService } from './service.js';
 
 /** How long disposal may take, in addition to the time for requests in progress. */
 const DISPOSE_MS = 5000;
-/** A terminal sends Ctrl+C to npm, too, which passes it on: two of these signals within this time are one press of the keys. */
+/** A terminal sends Ctrl+C to npm, too, which passes it on: a second signal within this time is the same press of the keys. */
 const SAME_PRESS_MS = 500;
 
 keepFilesPrivate();
@@ -39,10 +39,8 @@ function run(config: Config): void {
   let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     const at = performance.now();
-    if (first) {
-      const isSamePress = signal === 'SIGINT' && first.signal === signal && at - first.at < SAME_PRESS_MS;
-      return isSamePress ? undefined : exitWith('Received a second signal: exiting at once');
-    }
+    const isSamePress = signal === 'SIGINT' && first?.signal === signal && at - first.at < SAME_PRESS_MS;
+    if (first) return isSamePress ? undefined : exitWith('Received a second signal: exiting at once');
     first = { signal, at };
     logger.info({ msg: 'stopping', signal });
     // No client waits for a response, and the database rolls back what was not committed.

@@ -2,10 +2,11 @@ import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, sandboxesOf, SCOPES } from './app-container.js';
-import { type Config, placeOf } from './config/config.js';
+import type { Config } from './config/config.js';
+import { placeOf } from './config/database.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/logger.js';
-import { acceptWaitingClients, affordableConnections, listenError } from './http/server.js';
+import { listenError } from './http/server.js';
 import type { Telemetry } from './telemetry/telemetry.js';
 
 /** A running service. */
@@ -40,7 +41,7 @@ export async function createHost(
 function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
   if (!inspector) return undefined;
   const { token, always, lines } = inspector;
-  const page = { links: { 'API reference': '/docs' }, ...(token === undefined ? {} : { token }) };
+  const page = { links: { 'OpenAPI document': '/openapi.json' }, ...(token === undefined ? {} : { token }) };
   return { container, scopes: SCOPES, enabled: true, requestIdHeader: 'x-request-id', always, lines, ...page };
 }
 
@@ -73,7 +74,7 @@ export async function startService(
       onFailure: (error) => health.requestFailed(error),
       transaction: { timeoutMs: config.transactionTimeoutMs },
       keepIdleMs: config.keepIdleMs,
-      maxConnections: config.maxConnections ?? affordableConnections(),
+      maxConnections: config.maxConnections,
       ...options,
       logger,
       telemetry,
@@ -97,9 +98,7 @@ export async function startService(
       container,
       stop: async () => {
         health.draining();
-        const deadline = Date.now() + config.shutdownTimeoutMs;
-        await acceptWaitingClients(url);
-        await close(host, pool, Math.max(0, deadline - Date.now()));
+        await close(host, pool, config.shutdownTimeoutMs);
       },
     };
   } catch (error) {

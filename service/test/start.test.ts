@@ -28,27 +28,20 @@ describe('the service', () => {
       const { code, output } = await new ServiceProcess({ HOST_VARIANT, DATA_DIR: ':memory:', ...env }).exit;
       return [code, JSON.parse(output)];
     };
-    const saying = (msg: string): object => ({
-      level: 50,
-      time: expect.any(String),
-      msg: expect.stringContaining(`The service could not start. ${msg}`),
-    });
+    const failure = (HOST: string, PORT: string): unknown => [
+      1,
+      { level: 50, time: expect.any(String), msg: expect.stringContaining(`HOST=${HOST} and PORT=${PORT}: `) },
+    ];
 
-    test('where HOST is an address of another machine', async () => {
-      const expected = saying('HOST=203.0.113.1 is not an address of this machine (EADDRNOTAVAIL). Let HOST be ');
-      expect(await failsToListen({ HOST: '203.0.113.1' })).toEqual([78, expected]);
-    });
-
-    test('where HOST is a name that cannot exist', async () => {
-      const expected = saying('HOST=two..dots has no address (ENOTFOUND). Let HOST be an IP address');
-      expect(await failsToListen({ HOST: 'two..dots' })).toEqual([78, expected]);
+    test('where HOST is no address of this machine, or a name that cannot exist', async () => {
+      for (const HOST of ['203.0.113.1', 'two..dots'])
+        expect(await failsToListen({ HOST })).toEqual(failure(HOST, '0'));
     });
 
     test('where PORT is in use', async () => {
       const taken = createServer();
       const PORT = String(await listening(taken));
-      const expected = saying(`PORT=${PORT} is in use on 127.0.0.1 (EADDRINUSE). Stop the program that uses it`);
-      expect(await failsToListen({ PORT })).toEqual([1, expected]);
+      expect(await failsToListen({ PORT })).toEqual(failure('127.0.0.1', PORT));
       taken.close();
     });
   });

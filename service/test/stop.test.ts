@@ -78,7 +78,7 @@ describe('the service', () => {
   test.each(HOST_VARIANTS)(
     'reports on open connections that it is draining after SIGTERM, on %s',
     async (HOST_VARIANT) => {
-      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent' };
+      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', KEEP_IDLE_MS: '1000' };
       const service = await startService(readConfig(env));
       const client = await RawClient.connect(Number(new URL(service.url).port));
       const ready = { path: '/health/ready' };

@@ -352,6 +352,6 @@ test('npm run check-database finds a damaged page, and says what to do', async (
   overwriteAt(storage.file, (statSync(storage.file).size / PAGE - 1) * PAGE);
   const { code, output } = await storage.check();
   expect(code).toBe(1);
-  expect(output).toMatch(/Restore a backup/);
+  expect(output).toMatch(/restore a backup/i);
   expect(output).not.toMatch(/^\s+at /m);
 });

@@ -36,16 +36,18 @@ export interface MigrationRules {
   readonly begin: readonly string[];
   /** Whether a transaction can create tables. Otherwise each statement of a migration can be repeated, as after a crash. */
   readonly areTransactional: boolean;
-  /** Called first where they are not: throws if a table of another program has the name of one that is to be created. */
-  refuseForeign?(pool: Queryable, scripts: readonly string[]): Promise<void>;
+  /** Selects the tables of the service, `migrations` among them, where CREATE TABLE would take those of another program for its own. */
+  readonly findTables?: string;
 }
 
 /** One database with its configuration: everything in which the databases differ, apart from the SQL of requests. */
 export interface IEngine {
   readonly dialect: ISqlDialect;
   readonly migrations: MigrationRules;
-  /** Where the database is and the variable that says so, for messages. */
-  readonly place: { readonly where: string; readonly variable: string };
+  /** Where the database is, for messages. */
+  readonly place: string;
+  /** What to do where it cannot be used. */
+  readonly advice: string;
   /** Within this process: no command can reach it. */
   readonly isInMemory: boolean;
   createPool(): DatabasePool;
@@ -53,10 +55,6 @@ export interface IEngine {
   createMigrationPool(): DatabasePool | undefined;
   /** Whether a database is there; only an engine that would create it knows before it is opened. */
   exists(): boolean;
-  /** Why the database cannot be used and what to do about it, or undefined if only a developer can tell. */
-  explain(error: unknown): string | undefined;
-  /** Whether the error says that a table or a column is missing. */
-  isAbsence(error: unknown): boolean;
 }
 
 /** The SQL that PostgreSQL and SQLite share. */
@@ -85,7 +83,8 @@ export const sharedMigrations: MigrationRules = {
 
 /** Servers exist before the service, and every process reaches them. */
 export const SERVER = {
-  place: { where: 'at DATABASE_URL', variable: 'DATABASE_URL' },
+  advice:
+    'Check that it runs, and in DATABASE_URL the address, TLS, the user and its rights, and that the database is there and only for the service',
   isInMemory: false,
   exists: () => true,
 };

@@ -1,5 +1,5 @@
 import type { DatabasePool } from '@ambit/transaction';
-import type { DatabaseConfig } from '../config/config.js';
+import type { DatabaseConfig } from '../config/database.js';
 import type { IEngine, ISqlDialect } from './engine.js';
 import { mariadbDialect, mariadbEngine } from './engines/mariadb.js';
 import { postgresDialect, postgresEngine } from './engines/postgres.js';

@@ -4,8 +4,9 @@ import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transact
 import { runOnPool } from '@ambit/transaction/extension';
 import type { IEngine, ISqlDialect, Queryable } from './engine.js';
 import { explained, type OnRetry, reasonOf, whenAvailable } from './unusable.js';
-import { type Config, placeOf } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import type { ILogger } from '../logging/logger.js';
+import { ExplainedError } from '../problem.js';
 
 /** The path is the same from `dist/database` and from `src/database`. */
 const FOLDER = new URL('../../src/database/migrations/', import.meta.url);
@@ -44,16 +45,24 @@ export async function migrate(
 
   /** One transaction, so that nothing is left in the database of another program, where a table of the same name exists. */
   async function run(connection: Queryable): Promise<void> {
-    const scripts = readMigrations(dialect);
     // Where a new table completes the transaction it must not be the one that holds the lock.
     const on = migrations.areTransactional ? connection : pool;
-    await migrations.refuseForeign?.(
-      on,
-      scripts.map(({ script }) => script),
-    );
+    await refuseForeign(on);
     for (const statement of migrations.begin) await on.query(statement);
     await connection.query(`SELECT id FROM migration_lock ORDER BY id ${forUpdate}`);
-    for (const migration of scripts) await apply(on, migration);
+    for (const migration of readMigrations(dialect)) await apply(on, migration);
+  }
+
+  /** The table `migrations` is created before all others, so it is there if another instance has created one meanwhile. */
+  async function refuseForeign(connection: Queryable): Promise<void> {
+    if (!migrations.findTables) return;
+    const tables = (await connection.query<{ name: string }>(migrations.findTables)).map(({ name }) => name);
+    if (tables.includes('migrations')) await connection.query('SELECT checksum FROM migrations LIMIT 1');
+    else if (tables.length > 0)
+      throw new ExplainedError(
+        `The database of DATABASE_URL has tables of another program: ${tables.join(', ')}. Let DATABASE_URL name one for the service alone.`,
+        1,
+      );
   }
 
   async function apply(connection: Queryable, { name, script, checksum }: Migration): Promise<void> {
@@ -91,14 +100,14 @@ function readMigrations(dialect: ISqlDialect['name']): Migration[] {
 export async function prepareDatabase(
   pool: IDatabasePool,
   engine: IEngine,
-  { database, startTimeoutMs }: Pick<Config, 'database' | 'startTimeoutMs'>,
+  { startTimeoutMs }: Pick<Config, 'startTimeoutMs'>,
   logger?: Pick<ILogger, 'warn'>,
 ): Promise<void> {
   const onRetry: OnRetry = (error, nextTryInMs) =>
     logger?.warn({
       msg: 'the database cannot be used yet',
       why: reasonOf(error),
-      place: placeOf(database),
+      place: engine.place,
       nextTryInMs,
     });
   const migrationPool = engine.createMigrationPool();

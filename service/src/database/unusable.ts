@@ -1,49 +1,30 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isTemporary } from '@ambit/transaction';
+import { isTemporary, sqlStateOf } from '@ambit/transaction';
 import { ExplainedError } from '../problem.js';
 import type { IEngine } from './engine.js';
 
-/** The driver's message, or its code, when the server does not support TLS. */
-const NO_TLS = 'The server does not support SSL connections';
-const NO_TLS_CODE = 'HANDSHAKE_NO_SSL_SUPPORT';
-/** Node's codes for certificates and keys that are refused or invalid. */
-const REFUSED = /^(?:CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_|ERR_(?:TLS_CERT|OSSL_))/;
+/** Refused by the server or by SQLite: the user, its rights, the database, what is in it, the file, the disk. */
+const REFUSED = /^(?:25006|28|3[DF]|42|53[01]00|55P03|58030|XX001)/;
+/** SQLite has no codes for these. */
+const FOREIGN = /\balready exists$|^no such column\b|\bhas no column named\b/;
+const FAULTS: ReadonlySet<unknown> = new Set([
+  'AMBIT_TX_ACQUIRE_FAILED',
+  'AMBIT_TX_ACQUIRE_TIMEOUT',
+  'AMBIT_TX_CONNECTION_LOST',
+]);
 
-/** Whether a TLS setting of `DATABASE_URL` has to be corrected; of several hosts, for each of them. */
-function isTlsFault(error: unknown): boolean {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isTlsFault);
-  if (!(error instanceof Error)) return false;
-  const { code = '', syscall } = error as NodeJS.ErrnoException;
-  // A certificate file cannot be opened, or is a folder. Sockets are never opened: their calls are `connect` and `read`.
-  const isFileFault = syscall === 'open' || code === 'EISDIR';
-  return (
-    error.message === NO_TLS || code === NO_TLS_CODE || isFileFault || REFUSED.test(code) || isTlsFault(error.cause)
-  );
+/** Explains an error of the first statements, or of opening the database. Other errors, for a developer, are returned as they are. */
+export function explained(error: unknown, { place, advice }: IEngine): unknown {
+  const [state = '', reason] = [sqlStateOf(error), reasonOf(error)];
+  const { code } = Object(error) as { code?: unknown };
+  if (!REFUSED.test(state) && !FOREIGN.test(reason) && !FAULTS.has(code)) return error;
+  const what = `The database cannot be used: ${reason}${state && ` (${state})`}. It is ${place}`;
+  return new ExplainedError(`${what}. ${advice}.`, 1, { cause: error });
 }
 
-export const FOREIGN_DATABASE = 'This seems to be the database of another program. Let';
-
-/** Explains an error of the first statements, or of opening the database. Other errors are returned as they are. */
-export function explained(error: unknown, engine: IEngine): unknown {
-  const message = engine.explain(error);
-  return message === undefined ? error : new ExplainedError(message, 1, { cause: error });
-}
-
-/** Why a server cannot be used. `advice` is what to do, by the code of its error. */
-export function explainServer(
-  error: unknown,
-  { name, tls }: { readonly name: string; readonly tls: string },
-  code: string | number,
-  advice: Readonly<Record<string | number, string>>,
-): string | undefined {
-  const refused = advice[code];
-  if (refused !== undefined) return `${name} cannot be used: ${reasonOf(error)} (${code}). ${refused}.`;
-  if (!isConnectionFault(error)) return undefined;
-  const correction = isTlsFault(error)
-    ? `Correct ${tls} in DATABASE_URL, or the certificates`
-    : 'Check that it runs, and the host and the port in DATABASE_URL';
-  return `${name} cannot be reached: ${reasonOf(error)}. ${correction}.`;
-}
+/** Whether a table or a column is missing. */
+export const isAbsence = (error: unknown): boolean =>
+  /^42(?:P01|703|S02|S22)$/.test(sqlStateOf(error) ?? '') || /^no such (?:table|column)\b/.test(reasonOf(error));
 
 /** The message of the innermost cause: what the driver or the system reported. */
 export function reasonOf(error: unknown): string {
@@ -51,13 +32,6 @@ export function reasonOf(error: unknown): string {
     return [...new Set(error.errors.map(reasonOf))].join('; ');
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : reasonOf(error.cause);
-}
-
-export function isConnectionFault(error: unknown): boolean {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return (
-    code === 'AMBIT_TX_ACQUIRE_FAILED' || code === 'AMBIT_TX_ACQUIRE_TIMEOUT' || code === 'AMBIT_TX_CONNECTION_LOST'
-  );
 }
 
 const FIRST_PAUSE_MS = 250;
@@ -73,7 +47,7 @@ export async function whenAvailable(work: () => Promise<void>, waitMs: number, o
     try {
       return await work();
     } catch (error) {
-      if (!isTemporary(error) || isTlsFault(error) || Date.now() + pauseMs > deadline) throw error;
+      if (!isTemporary(error) || Date.now() + pauseMs > deadline) throw error;
       onRetry(error, pauseMs);
       await pause(pauseMs);
     }

@@ -4,32 +4,63 @@ import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
 import type { ISqlDialect } from '../database/engine.js';
-import { feature, hosts, infrastructure, make, when } from '../infrastructure.js';
+import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
-import { orderFeature, OrderRepository } from '../orders/orders.js';
-import { transactionOptions, userFeature, UserRepository } from '../users/users.js';
+import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
+import { type NewUser, transactionOptions, type User, userFeature, UserRepository } from '../users/users.js';
 import { EventSender } from './sender.js';
 
-/** Calls back when the transaction is committed. */
-export type AfterCommit = (act: () => void) => void;
+/** Stores what happened in the transaction, and lets the relay look for it after COMMIT. */
+type Publish = <T extends { readonly id: string }>(topic: string, about: T) => Promise<T>;
 
-/** One per transaction: stores what happened in it, and lets the relay look for it after COMMIT. */
-export class TransactionEvents {
-  #isFirst = true;
-
-  constructor(
-    private readonly outbox: Outbox,
-    private readonly relay: Relay,
-    private readonly connection: IConnection,
-    private readonly onCommit: AfterCommit,
-  ) {}
-
-  /** The id of what it is about is the key: what happens to one order or user is sent in order. */
-  async publish<T extends { readonly id: string }>(topic: string, about: T): Promise<T> {
-    await this.outbox.publish(this.connection, { topic, key: about.id, payload: about });
-    if (this.#isFirst) this.onCommit(() => this.relay.wake());
-    this.#isFirst = false;
+function publishIn(transaction: IContainer, outbox: Outbox, relay: Relay): Publish {
+  const connection = transaction.resolve('IConnection');
+  return async (topic, about) => {
+    // What happens to one order or user is sent in order.
+    await outbox.publish(connection, { topic, key: about.id, payload: about });
+    afterCommit(transaction, () => relay.wake());
     return about;
+  };
+}
+
+export class PublishedOrders extends OrderRepository {
+  constructor(
+    connection: IConnection,
+    context: IRequestContext,
+    dialect: ISqlDialect,
+    private readonly publish: Publish,
+  ) {
+    super(connection, context, dialect);
+  }
+
+  override async create(body: NewOrder): Promise<Order> {
+    return this.publish('order.created', await super.create(body));
+  }
+}
+
+export class PublishedUsers extends UserRepository {
+  constructor(
+    connection: IConnection,
+    dialect: ISqlDialect,
+    private readonly publish: Publish,
+  ) {
+    super(connection, dialect);
+  }
+
+  override async create(data: NewUser): Promise<User> {
+    return this.publish('user.created', await super.create(data));
+  }
+}
+
+/** Outside of a transaction: a user and its event need one. */
+export class UsersInTransactions extends UserRepository {
+  constructor(private readonly request: IContainer) {
+    super(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
+  }
+
+  override create(data: NewUser): Promise<User> {
+    const options = transactionOptions(this.request);
+    return runInTransaction(this.request, (tx) => tx.resolve('IUserRepository').create(data), options);
   }
 }
 
@@ -48,63 +79,28 @@ export const eventFeature = ({ serviceName, database, events }: Config) =>
         IOutbox: make('application', (pool: IDatabasePool) => createOutbox(pool, { dialect: database.kind }), [
           'IDatabasePool',
         ]),
-        IEventSender: make(
-          'application',
-          (config: EventsConfig, logger: ILogger) => new EventSender(config, serviceName, logger),
-          ['IEventsConfig', 'ILogger'],
-        ),
         IEventRelay: make(
           'application',
-          (outbox: Outbox, sender: EventSender, logger: ILogger) =>
-            outbox.relay(sender.deliver, {
+          (outbox: Outbox, config: EventsConfig, logger: ILogger) =>
+            outbox.relay(new EventSender(config, serviceName, logger).deliver, {
               drainMs: DRAIN_MS,
               gatherMs: GATHER_MS,
               onError: (err) => logger.error({ msg: 'An event was not delivered', err }),
             }),
-          ['IOutbox', 'IEventSender', 'ILogger'],
+          ['IOutbox', 'IEventsConfig', 'ILogger'],
         ).pipe(onStart((relay) => relay.start())),
-        IAfterCommit: make(
-          'transaction',
-          (scope: IContainer): AfterCommit =>
-            (act) =>
-              afterCommit(scope, act),
+        IPublish: make('transaction', (tx: IContainer): Publish =>
+          publishIn(tx, tx.resolve('IOutbox') as Outbox, tx.resolve('IEventRelay') as Relay),
         ),
-        ITransactionEvents: make(
-          'transaction',
-          (outbox: Outbox, relay: Relay, connection: IConnection, onCommit: AfterCommit) =>
-            new TransactionEvents(outbox, relay, connection, onCommit),
-          ['IOutbox', 'IEventRelay', 'IConnection', 'IAfterCommit'],
-        ),
-        IOrderRepository: make(
-          'transaction',
-          (connection: IConnection, context: IRequestContext, dialect: ISqlDialect, own: TransactionEvents) => {
-            const orders = new OrderRepository(connection, context, dialect);
-            const create = orders.create.bind(orders);
-            orders.create = async (body) => own.publish('order.created', await create(body));
-            return orders;
-          },
-          ['IConnection', 'IRequestContext', 'ISqlDialect', 'ITransactionEvents'],
-        ).override(),
+        IOrderRepository: of('transaction', PublishedOrders, [
+          'IConnection',
+          'IRequestContext',
+          'ISqlDialect',
+          'IPublish',
+        ]).override(),
         IUserRepository: [
-          // Outside of a transaction: a user and its event need one.
-          make('request', (request: IContainer): UserRepository => {
-            const users = new UserRepository(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
-            users.create = (data) => {
-              const options = transactionOptions(request);
-              return runInTransaction(request, (scope) => scope.resolve('IUserRepository').create(data), options);
-            };
-            return users;
-          }).override(),
-          make(
-            'transaction',
-            (connection: IConnection, dialect: ISqlDialect, own: TransactionEvents) => {
-              const users = new UserRepository(connection, dialect);
-              const create = users.create.bind(users);
-              users.create = async (data) => own.publish('user.created', await create(data));
-              return users;
-            },
-            ['IConnection', 'ISqlDialect', 'ITransactionEvents'],
-          ).override(),
+          make('request', (request: IContainer) => new UsersInTransactions(request)).override(),
+          of('transaction', PublishedUsers, ['IConnection', 'ISqlDialect', 'IPublish']).override(),
         ],
       },
       hosts,

@@ -16,11 +16,6 @@ export function keyOf(secret: string): Buffer | undefined {
   return key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : undefined;
 }
 
-/** At the time limit of a delivery the relay aborts with a code: the receiver was too slow. */
-function isShutdown({ aborted, reason }: AbortSignal): boolean {
-  return aborted && (reason as { code?: unknown }).code !== 'AMBIT_TX_DELIVERY';
-}
-
 /**
  * Application-wide: posts events to the receiver, as CloudEvents in structured mode. In binary mode the type, the source and
  * the time would be headers, which the signature does not cover.
@@ -39,7 +34,10 @@ export class EventSender {
     try {
       await this.#post(event, signal);
     } catch (err) {
-      if (!isShutdown(signal)) this.#noteFailure(event, err);
+      const msg = 'The receiver of events does not accept them; they are kept and sent again';
+      // One line for an outage: every attempt would be a line otherwise.
+      if (!this.#isFailing) this.logger.warn({ msg, id: event.id, topic: event.topic, err });
+      this.#isFailing = true;
       throw err;
     }
     if (this.#isFailing) this.logger.info({ msg: 'the receiver of events accepts them again' });
@@ -63,17 +61,5 @@ export class EventSender {
     // The connection is used again only when the response was read.
     await response.arrayBuffer();
     if (!response.ok) throw new Error(`The receiver responded with ${response.status}`);
-  }
-
-  /** One line for an outage: every attempt would be a line otherwise. */
-  #noteFailure({ id, topic }: OutboxEvent, err: unknown): void {
-    if (this.#isFailing) return;
-    this.#isFailing = true;
-    this.logger.warn({
-      msg: 'The receiver of events does not accept them; they are kept and sent again',
-      id,
-      topic,
-      err,
-    });
   }
 }

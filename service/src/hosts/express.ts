@@ -15,31 +15,26 @@ import express, {
   Router,
 } from 'express';
 import { bodyCheck, JsonBodies, mayHaveBody } from '../http/body.js';
-import {
-  beginRequest,
-  identifyCaller,
-  normalizedPath,
-  pathOf,
-  requireOneHost,
-  simplifyTargets,
-} from '../http/request.js';
-import { JSON_TYPE, PROTECTED, respondToFailure } from '../http/response.js';
+import { beginRequest, identifyCaller } from '../http/request.js';
+import { type HttpResponse, JSON_TYPE, PROTECTED, respondToFailure } from '../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
 import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
 import type { ILogger } from '../logging/logger.js';
 import { lockOrder, NewOrder, placeOrder } from '../orders/orders.js';
-import { Problem } from '../problem.js';
 import { createUser, discard, getUser, listUsers, NewUser } from '../users/users.js';
 import { type Host, type HostOptions, urlOf } from './host.js';
 
 const PROTECTIONS = Object.entries(PROTECTED);
 const STRICT = { caseSensitive: true, strict: true };
 
+const sendJson = (res: Response, { status, headers, body }: HttpResponse): void =>
+  void res.status(status).set(headers).json(body);
+
 function handleErrors(options: HostOptions): ErrorRequestHandler {
   // Express recognizes error handlers by their four parameters.
   return (error, req, res, _next) => {
     const failed = { requestId: res.getHeader('x-request-id'), container: req.container, res };
-    const { status, headers, body } = respondToFailure(options, failed, error);
+    const response = respondToFailure(options, failed, error);
     // Express's own handler would destroy the socket as well, and write the stack to stderr.
     if (res.headersSent) {
       req.socket.destroy();
@@ -47,10 +42,7 @@ function handleErrors(options: HostOptions): ErrorRequestHandler {
     }
     // Set before COMMIT, which then failed.
     res.removeHeader('idempotency-replayed');
-    res
-      .status(status)
-      .set({ ...PROTECTED, ...headers })
-      .json(body);
+    sendJson(res.set(PROTECTED), response);
   };
 }
 
@@ -63,20 +55,12 @@ function logError(logger: ILogger, msg: string) {
 /** Runs before the handler of each request, whatever its address. */
 function requestHead(options: HostOptions): RequestHandler {
   const { identify } = options;
+  const bodies = new JsonBodies();
   return async (req, res, next) => {
     const context = beginRequest(options, req.container, req, res);
     res.setHeader('x-request-id', context.requestId);
     for (const [name, value] of PROTECTIONS) res.setHeader(name, value);
-    requireOneHost(req);
-    if (req.url.includes('%')) req.url = decodable(req.url);
     if (identify) await identifyCaller(identify, req, context);
-    next();
-  };
-}
-
-function readBodies(): RequestHandler {
-  const bodies = new JsonBodies();
-  return async (req, _res, next) => {
     if (mayHaveBody(req)) req.body = await bodies.read(req);
     next();
   };
@@ -90,17 +74,6 @@ function takeBody(req: Request): unknown {
   const { body } = req;
   req.body = undefined;
   return body;
-}
-
-/** Express decodes only the parameters of a path, and compares the rest as it was sent. */
-function decodable(target: string): string {
-  const path = pathOf(target);
-  try {
-    decodeURIComponent(path);
-  } catch {
-    throw new Problem(400, 'The request is malformed');
-  }
-  return normalizedPath(path) + target.slice(path.length);
 }
 
 /** `withTransaction()` commits when the handler calls `res.json()`, and sends the response after COMMIT. */
@@ -120,8 +93,7 @@ function orderRoutes({ logger, transaction }: HostOptions): Router {
   });
   return Router(STRICT).post('/', checkOrder, withOrder, async (req, res) => {
     const locked = res.locals['locked'] as LockedRequest | undefined;
-    const { status, headers, body } = await placeOrder(req.transactionScope as IContainer, locked, orderIn(req));
-    res.status(status).set(headers).json(body);
+    sendJson(res, await placeOrder(req.transactionScope as IContainer, locked, orderIn(req)));
   });
 }
 
@@ -137,9 +109,7 @@ function userRoutes(): Router {
   });
   const create = withDeps({ context: 'IRequestContext' }, async (req, res, { context: { requestId } }) => {
     const data = checkNewUser(takeBody(req));
-    const key = req.headers['idempotency-key'];
-    const { status, headers, body } = await createUser(req.container, key, data, { requestId });
-    res.status(status).set(headers).json(body);
+    sendJson(res, await createUser(req.container, req.headers['idempotency-key'], data, { requestId }));
   });
   return Router(STRICT).get('/', list).get('/:id', find).post('/', create);
 }
@@ -168,8 +138,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
 
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   if (inspect) app.use(inspectorMiddleware(inspect));
-  const parent = sandboxes?.scopeOf ?? container;
-  app.use(containerMiddleware(parent, { onDisposeError, isEssential }), requestHead(options), readBodies());
+  app.use(containerMiddleware(sandboxes?.scopeOf ?? container, { onDisposeError, isEssential }), requestHead(options));
   const refuseUnrouted: RequestHandler = (req) => {
     throw unrouted(req.originalUrl, telemetry);
   };
@@ -188,19 +157,14 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
 export function createExpressHost(container: IContainer, options: HostOptions): Host {
   const server = createServer(SERVER_OPTIONS, createExpressApp(container, options));
   limitServer(server, options);
-  simplifyTargets(server);
   server.on('clientError', respondToClientError(options.logger));
   return {
     listen: (port, host) =>
       new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          resolve(urlOf(server));
-        });
+        server.once('error', reject).listen(port, host, () => resolve(urlOf(server)));
       }),
     close: async (timeoutMs) => {
-      await closeServer(server, container, { ...options, timeoutMs });
+      await closeServer(server, container, timeoutMs, options);
       await container.dispose();
     },
   };

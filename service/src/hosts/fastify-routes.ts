@@ -54,14 +54,9 @@ export async function userRoutes(server: FastifyInstance, options: UserRoutesOpt
     getUser(container.resolve('IUserRepository'), params.id),
   );
 
-  const create = async (request: FastifyRequest, reply: FastifyReply, data: NewUser, extra: object) => {
-    const { status, headers, body } = await createUser(
-      request.container,
-      request.headers['idempotency-key'],
-      data,
-      extra,
-    );
-    return reply.code(status).headers(headers).send(body);
+  const create = async ({ container, headers }: FastifyRequest, reply: FastifyReply, data: NewUser, extra: object) => {
+    const response = await createUser(container, headers['idempotency-key'], data, extra);
+    return reply.code(response.status).headers(response.headers).send(response.body);
   };
   if (schema)
     server.post<{ Body: NewUser }>(

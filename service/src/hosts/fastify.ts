@@ -6,7 +6,7 @@ import { inspectorPlugin } from '@ambit/inspector/fastify';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { bodyValidator, JsonBodies, mayHaveBody } from '../http/body.js';
-import { beginRequest, identifyCaller, logRequest, requireOneHost, simplifyTargets } from '../http/request.js';
+import { beginRequest, identifyCaller, logRequest } from '../http/request.js';
 import { errorResponse, type HttpResponse, PROTECTED, respondToFailure } from '../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
 import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
@@ -21,7 +21,7 @@ function logError(logger: ILogger, msg: string) {
 }
 
 const send = (reply: FastifyReply, { status, headers, body }: HttpResponse): FastifyReply =>
-  reply.code(status).headers(PROTECTED).headers(headers).send(body);
+  reply.code(status).headers(headers).send(body);
 
 /** These hooks run before the handler of each request, whatever its address. */
 function addHooks(server: FastifyInstance, options: HostOptions): void {
@@ -32,7 +32,6 @@ function addHooks(server: FastifyInstance, options: HostOptions): void {
     const { requestId } = beginRequest(options, request.container, request.raw, reply.raw);
     request.id = requestId;
     reply.header('x-request-id', requestId).headers(PROTECTED);
-    requireOneHost(request.raw);
     done();
   });
   if (identify)
@@ -41,29 +40,17 @@ function addHooks(server: FastifyInstance, options: HostOptions): void {
     );
   // Bodies are read before Fastify looks at their headers: it would close the connection of each that it refuses.
   server.addHook('preParsing', (request, _reply, payload, done) => {
-    if (mayHaveBody(request.raw)) void readBody(bodies, request, (error) => done(error, payload));
-    else done(null, payload);
+    const refuseUnrouted = (): void => done(request.is404 ? unrouted(request.url, telemetry) : null, payload);
+    if (!mayHaveBody(request.raw)) return refuseUnrouted();
+    bodies.read(request.raw).then((body) => {
+      request.body = body;
+      refuseUnrouted();
+    }, done);
   });
-  server.addHook('preParsing', (request, _reply, _payload, done) =>
-    done(request.is404 ? unrouted(request.url, telemetry) : null),
-  );
   server.removeAllContentTypeParsers();
   // The most frequent type is found at once, `*` only after a search.
   for (const type of ['application/json', '*'])
     server.addContentTypeParser(type, (request, _payload, done) => done(null, request.body));
-}
-
-async function readBody(
-  bodies: JsonBodies,
-  request: FastifyRequest,
-  done: (error: Error | null) => void,
-): Promise<void> {
-  try {
-    request.body = await bodies.read(request.raw);
-  } catch (error) {
-    return done(error as Error);
-  }
-  done(null);
 }
 
 /** The API as a Fastify server. The container may hold fakes. */
@@ -82,7 +69,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
     frameworkErrors: (error, { raw }, reply) => {
       const requestId = newId();
       logRequest(logger, { requestId }, raw, reply.raw);
-      void send(reply.header('x-request-id', requestId), errorResponse(error));
+      send(reply.header('x-request-id', requestId).headers(PROTECTED), errorResponse(error));
     },
     clientErrorHandler: respondToClientError(logger),
   });
@@ -99,22 +86,18 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   // Fastify uses the schemas of a route as Express uses them: the same error messages, the same bytes in a response.
   server.setValidatorCompiler<TSchema>(({ schema }) => bodyValidator(schema));
   server.setSerializerCompiler(validatingSerializer);
-  server.setErrorHandler((error, request, reply) => send(reply, respond(error, request, reply)));
+  server.setErrorHandler((error, request, reply) => send(reply.headers(PROTECTED), respond(error, request, reply)));
 
   await server.register(userRoutes, { prefix: '/api/users', onStreamError: respond });
   await server.register(orderRoutes, { prefix: '/api/orders' });
-  for (const { method, path, respond: respondHere } of serviceRoutes(options))
-    server[method](path, async (request, reply) => {
-      const { status, headers, body } = await respondHere(request);
-      return reply.code(status).headers(headers).send(body);
-    });
+  for (const route of serviceRoutes(options))
+    server[route.method](route.path, async (request, reply) => send(reply, await route.respond(request)));
   return server;
 }
 
 export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
   const app = await createFastifyApp(container, options);
   limitServer(app.server, options);
-  simplifyTargets(app.server);
   return {
     listen: async (port, host) => {
       // For a name with several addresses Fastify would create further servers, without the limits of this one.
@@ -124,7 +107,7 @@ export async function createFastifyHost(container: IContainer, options: HostOpti
     },
     close: async (timeoutMs) => {
       // Before Fastify closes, which waits for clients without a limit.
-      await closeServer(app.server, container, { ...options, timeoutMs });
+      await closeServer(app.server, container, timeoutMs, options);
       await app.close();
       // Fastify has disposed it already, but where it knows only the function that finds a sandbox.
       await container.dispose();

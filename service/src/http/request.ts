@@ -1,13 +1,11 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { IContainer } from '@ambit/container';
 import type { IRequestContext } from '../ids.js';
 import type { HostOptions } from '../hosts/host.js';
 import type { ILogger } from '../logging/logger.js';
-import { Problem } from '../problem.js';
 import { continueSession } from '../replicas/replicas.js';
 
-const HOST = 'host';
 /** Health checks and scrapes are logged at level `debug`. */
 const QUIET = /^\/(?:health\/|metrics$)/;
 
@@ -53,19 +51,6 @@ export function logRequest(
   });
 }
 
-/**
- * Refuses a request without `Host`, to which Node would respond without a body, and one with two: a proxy in front of the service may
- * have decided by the other one.
- */
-export function requireOneHost({ rawHeaders, httpVersion }: IncomingMessage): void {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] as string;
-    if (name.length === HOST.length && name.toLowerCase() === HOST) hosts += 1;
-  }
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) throw new Problem(400, 'The request is malformed');
-}
-
 export async function identifyCaller(
   identify: NonNullable<HostOptions['identify']>,
   req: IncomingMessage,
@@ -75,35 +60,8 @@ export async function identifyCaller(
   if (userId !== undefined) context.setUserId(userId);
 }
 
-/**
- * Reduces the target of each request to a path with its query, before the framework sees it: the frameworks differ in how
- * they read the other forms that a request line allows.
- */
-export function simplifyTargets(server: Server): void {
-  const simplify = (req: IncomingMessage): void => {
-    req.url = simpleTarget(req.url ?? '');
-  };
-  server.prependListener('request', simplify);
-  server.prependListener('checkExpectation', simplify);
-}
-
-function simpleTarget(target: string): string {
-  if (target.startsWith('/') && !target.includes('#')) return target;
-  const path = target.replace(/#.*/, '').replace(/^https?:\/\/[^/?]+/i, '');
-  // `*` and addresses of other protocols become a path that no route has.
-  return path.startsWith('/') ? path : `/${path}`;
-}
-
 /** Without the query. */
 export function pathOf(target: string): string {
   const end = target.indexOf('?');
   return end === -1 ? target : target.slice(0, end);
-}
-
-/** Decodes the characters that need no percent encoding: `/%75sers` becomes `/users`. */
-export function normalizedPath(path: string): string {
-  return path.replaceAll(/%[2-7][\da-f]/gi, (escape) => {
-    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
-    return /[\w.~-]/.test(character) ? character : escape;
-  });
 }

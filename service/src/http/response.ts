@@ -44,7 +44,6 @@ const REFUSALS: Readonly<Record<number, string>> = {
   400: 'The request is malformed',
   408: 'The request took too long to arrive',
   415: 'The body must be sent as application/json in UTF-8',
-  417: 'The expectation cannot be met',
   431: 'The header fields are too large',
 };
 
@@ -72,6 +71,8 @@ export function errorResponse(error: unknown): ErrorResponse {
   if (error instanceof IdempotencyError) return response(error.status, KEY_PROBLEMS[error.problem], error.headers);
   if (error instanceof TransactionError) return databaseErrorResponse(error);
   if (isOverload(error)) return TRY_AGAIN;
+  // Express cannot decode a parameter of the path.
+  if (error instanceof URIError) return refusal(400);
   // Fastify and Express mark the errors they refuse a request with; a status on any other error is ignored.
   const { code, expose, status, statusCode = status } = Object(error) as Record<string, unknown>;
   const isFromFramework = expose === true || (typeof code === 'string' && code.startsWith('FST_ERR_'));

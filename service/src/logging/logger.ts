@@ -1,4 +1,4 @@
-import { writeSync, writevSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { recordLine } from '@ambit/inspector';
 import { type DestinationStream, levels, pino } from 'pino';
 import type { Config } from '../config/config.js';
@@ -21,11 +21,9 @@ export function isoNow(): string {
 const STDOUT = 1;
 /** How much of the log waits in memory while stdout is blocked. Further lines are dropped. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
-const MAX_LINES_PER_WRITE = 256;
 const RETRY_MS = 10;
-/** How long an exit waits for a slow reader: in total, and while it reads nothing. */
-const EXIT_FLUSH_MS = 2000;
-const EXIT_NO_READ_MS = 250;
+/** How long an exit waits for a reader that reads nothing. */
+const EXIT_FLUSH_MS = 1000;
 
 /**
  * Writes the log to stdout. A line is written before `write()` returns, so that an audit record survives a crash of the
@@ -33,12 +31,9 @@ const EXIT_NO_READ_MS = 250;
  * when too many wait, further ones are dropped and counted. `write()` never blocks on a pipe and never throws.
  */
 export class LogOutput {
-  #waiting: Buffer[] = [];
+  readonly #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #dropped = 0;
-  /** Dropped lines that the log does not report yet. Until it does, all lines are dropped, so that the log has one gap. */
-  #unreported = 0;
-  #error: unknown;
 
   constructor() {
     // Node makes a pipe non-blocking when `process.stdout` is first used: a write to a full pipe then fails with EAGAIN.
@@ -51,73 +46,64 @@ export class LogOutput {
   }
 
   write(line: string): void {
-    if (this.#waiting.length > 0) return this.#keepOrDrop(Buffer.from(line));
-    let written = 0;
-    try {
-      written = writeSync(STDOUT, line);
-      if (written === Buffer.byteLength(line)) return;
-    } catch (error) {
-      this.#error = error;
+    const written = this.#waiting.length > 0 ? 0 : tryToWrite(line);
+    if (written === Buffer.byteLength(line)) return;
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
+      this.#dropped += 1;
+      return;
     }
-    this.#keepOrDrop(Buffer.from(line).subarray(written));
+    if (this.#waiting.length === 0) this.#retryLater();
+    this.#keep(Buffer.from(line).subarray(written));
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+  }
+
+  #retryLater(): void {
+    const droppedBefore = this.#dropped;
     process.on('exit', this.#flushAtExit);
     const retry = setInterval(() => {
       if (!this.#flush()) return;
       clearInterval(retry);
       process.off('exit', this.#flushAtExit);
+      const dropped = this.#dropped - droppedBefore;
+      const report = { level: 40, time: isoNow(), msg: 'log lines were dropped', dropped };
+      if (dropped > 0) this.write(`${JSON.stringify(report)}\n`);
     }, RETRY_MS).unref();
   }
 
-  #keepOrDrop(bytes: Buffer): void {
-    if (this.#unreported > 0 || this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) {
-      this.#dropped += 1;
-      this.#unreported += 1;
-      return;
-    }
-    this.#waiting.push(bytes);
-    this.#waitingBytes += bytes.length;
-  }
-
-  readonly #flushAtExit = (): void => {
-    const end = Date.now() + EXIT_FLUSH_MS;
-    const never = new Int32Array(new SharedArrayBuffer(4));
-    let readAt = Date.now();
-    for (let before = this.#waitingBytes; !this.#flush(); before = this.#waitingBytes) {
-      if (this.#waitingBytes < before) readAt = Date.now();
-      if (Date.now() > Math.min(end, readAt + EXIT_NO_READ_MS)) return;
-      Atomics.wait(never, 0, 0, 1);
-    }
-  };
-
   /** Writes the waiting lines; false when some are left. */
   #flush(): boolean {
-    while (this.#waiting.length > 0) {
-      try {
-        this.#removeWritten(writevSync(STDOUT, this.#waiting.slice(0, MAX_LINES_PER_WRITE)));
-      } catch (error) {
-        this.#error = error;
+    for (let line = this.#waiting[0]; line; line = this.#waiting[0]) {
+      const written = tryToWrite(line);
+      this.#waitingBytes -= written;
+      if (written < line.length) {
+        this.#waiting[0] = line.subarray(written);
         return false;
       }
-      if (this.#waiting.length === 0 && this.#unreported > 0) this.#reportDropped();
+      this.#waiting.shift();
     }
     return true;
   }
 
-  #removeWritten(bytes: number): void {
-    this.#waitingBytes -= bytes;
-    let left = bytes;
-    const isWhole = (line: Buffer): boolean => (left -= line.length) >= 0;
-    const first = this.#waiting.findIndex((line) => !isWhole(line));
-    const rest = this.#waiting[first];
-    this.#waiting.splice(0, rest ? first : this.#waiting.length);
-    if (rest) this.#waiting[0] = rest.subarray(rest.length + left);
-  }
+  readonly #flushAtExit = (): void => {
+    const never = new Int32Array(new SharedArrayBuffer(4));
+    let end = Date.now() + EXIT_FLUSH_MS;
+    for (let before = this.#waitingBytes; !this.#flush() && Date.now() < end; before = this.#waitingBytes) {
+      if (this.#waitingBytes < before) end = Date.now() + EXIT_FLUSH_MS;
+      Atomics.wait(never, 0, 0, 1);
+    }
+  };
+}
 
-  #reportDropped(): void {
-    const { code } = Object(this.#error) as NodeJS.ErrnoException;
-    const report = { level: 40, time: isoNow(), msg: 'log lines were dropped', dropped: this.#unreported, code };
-    this.#unreported = 0;
-    this.#keepOrDrop(Buffer.from(`${JSON.stringify(report)}\n`));
+/** Returns how many bytes were written: none where stdout is blocked. */
+function tryToWrite(line: string | Buffer): number {
+  try {
+    return typeof line === 'string' ? writeSync(STDOUT, line) : writeSync(STDOUT, line);
+  } catch {
+    return 0;
   }
 }
 

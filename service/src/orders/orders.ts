@@ -44,22 +44,17 @@ export class OrderRepository implements IOrderRepository {
       items: body.items.map(({ productId, quantity }) => ({ productId, quantity })),
       createdAt: isoNow(),
     };
-    const lines = order.items.map((item, position) => ({
-      position,
-      product_id: item.productId,
-      quantity: item.quantity,
-    }));
-    await this.#insert([order.id, this.context.requestId, order.createdAt], JSON.stringify(lines));
-    return order;
-  }
-
-  async #insert(order: readonly [id: string, requestId: string, createdAt: string], lines: string): Promise<void> {
-    if (this.dialect.writesInWith) {
-      await this.connection.query(INSERT_ORDER_AND_ITEMS[this.dialect.name], [...order, lines]);
-      return;
+    const lines = JSON.stringify(
+      order.items.map(({ productId, quantity }, position) => ({ position, product_id: productId, quantity })),
+    );
+    const row = [order.id, this.context.requestId, order.createdAt];
+    const { name, writesInWith } = this.dialect;
+    if (writesInWith) await this.connection.query(INSERT_ORDER_AND_ITEMS[name], [...row, lines]);
+    else {
+      await this.connection.query(INSERT_ORDER[name], row);
+      await this.connection.query(INSERT_ITEMS[name], [order.id, lines]);
     }
-    await this.connection.query(INSERT_ORDER[this.dialect.name], order);
-    await this.connection.query(INSERT_ITEMS[this.dialect.name], [order[0], lines]);
+    return order;
   }
 }
 
@@ -134,21 +129,17 @@ interface StockLevel {
 }
 
 export class InventoryService implements IInventoryService {
-  readonly #connection: IConnection;
-  readonly #context: IRequestContext;
-  readonly #dialect: ISqlDialect;
-
-  constructor(connection: IConnection, context: IRequestContext, dialect: ISqlDialect) {
-    this.#connection = connection;
-    this.#context = context;
-    this.#dialect = dialect;
-  }
+  constructor(
+    private readonly connection: IConnection,
+    private readonly context: IRequestContext,
+    private readonly dialect: ISqlDialect,
+  ) {}
 
   async reserve(items: readonly OrderItem[]): Promise<void> {
     const wanted = totals(items);
     const rows = JSON.stringify(inSequence(wanted));
-    const { requestId } = this.#context;
-    if (this.#dialect.writesInWith) {
+    const { requestId } = this.context;
+    if (this.dialect.writesInWith) {
       refuseShortage(wanted, await this.#query(TAKE_AND_RECORD, [requestId, rows]));
       return;
     }
@@ -159,7 +150,7 @@ export class InventoryService implements IInventoryService {
   }
 
   #query(statement: Readonly<Record<ISqlDialect['name'], string>>, params: readonly unknown[]): Promise<StockLevel[]> {
-    return this.#connection.query<StockLevel>(statement[this.#dialect.name], params);
+    return this.connection.query<StockLevel>(statement[this.dialect.name], params);
   }
 }
 

@@ -1,14 +1,7 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import type { ReadSource, ReplicatedPool } from '@ambit/transaction/replicas';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
-import {
-  createNoopMeter,
-  INVALID_SPAN_CONTEXT,
-  type Meter,
-  trace,
-  type Tracer,
-  type TracerProvider,
-} from '@opentelemetry/api';
+import { createNoopMeter, INVALID_SPAN_CONTEXT, type Meter, trace, type TracerProvider } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
@@ -25,40 +18,34 @@ export interface Telemetry {
 }
 
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
-const noTracer: Tracer = {
-  startSpan: () => noSpan,
-  startActiveSpan: (_name: string, ...rest: unknown[]) => (rest.at(-1) as (span: typeof noSpan) => never)(noSpan),
-};
 /** Creates no spans, whatever SDK is installed, and has no ids for the log. */
-const noTraces: TracerProvider = { getTracer: () => noTracer };
-const noMetrics = { getMeter: createNoopMeter };
-
-type TelemetryOptions = Pick<Config, 'metrics' | 'traces' | 'serviceName'>;
+const noTraces: TracerProvider = {
+  getTracer: () => ({
+    startSpan: () => noSpan,
+    startActiveSpan: (_name: string, ...rest: unknown[]) => (rest.at(-1) as (span: typeof noSpan) => never)(noSpan),
+  }),
+};
 
 /** Sends spans to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
 export function startTelemetry(
   pool: IDatabasePool | ReplicatedPool,
-  { metrics, traces, serviceName }: TelemetryOptions,
+  { metrics, traces, serviceName }: Pick<Config, 'metrics' | 'traces' | 'serviceName'>,
   log: Pick<LogOutput, 'dropped'> = { dropped: 0 },
 ): Telemetry {
   const tracerProvider = traces ? trace.getTracerProvider() : noTraces;
   if (!metrics) {
-    const instrumentation = instrument({ tracerProvider, meterProvider: noMetrics, pool });
+    const instrumentation = instrument({ tracerProvider, meterProvider: { getMeter: createNoopMeter }, pool });
     return { traceIdsOf, stop: async () => instrumentation.stop() };
   }
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': serviceName }));
   const meterProvider = new MeterProvider({ resource, readers: [exporter] });
-  const serializer = new PrometheusSerializer();
   const instrumentation = instrument({ tracerProvider, meterProvider, pool });
   const meter = meterProvider.getMeter('@ambit/service');
-  meter
-    .createObservableCounter('ambit.log.dropped', {
-      description: 'Log lines dropped because stdout was blocked',
-      unit: '{line}',
-    })
-    .addCallback((result) => result.observe(log.dropped));
+  const dropped = { description: 'Log lines dropped because stdout was blocked', unit: '{line}' };
+  meter.createObservableCounter('ambit.log.dropped', dropped).addCallback((result) => result.observe(log.dropped));
   if ('reads' in pool) countReads(meter, pool);
+  const serializer = new PrometheusSerializer();
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
     traceIdsOf,
@@ -70,13 +57,9 @@ export function startTelemetry(
 }
 
 function countReads(meter: Meter, { reads }: Pick<ReplicatedPool, 'reads'>): void {
-  meter
-    .createObservableCounter('ambit.database.reads', {
-      description: 'Reads by the server they came from; stale: a replica, because no primary could be reached',
-      unit: '{read}',
-    })
-    .addCallback((result) => {
-      for (const from of ['primary', 'replica', 'stale'] as const satisfies readonly ReadSource[])
-        result.observe(reads[from], { 'ambit.database.read_from': from });
-    });
+  const description = 'Reads by the server they came from; stale: a replica, because no primary could be reached';
+  meter.createObservableCounter('ambit.database.reads', { description, unit: '{read}' }).addCallback((result) => {
+    for (const from of ['primary', 'replica', 'stale'] as const satisfies readonly ReadSource[])
+      result.observe(reads[from], { 'ambit.database.read_from': from });
+  });
 }

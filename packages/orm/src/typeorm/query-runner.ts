@@ -6,12 +6,19 @@ import { rowsInChunks } from '../target.js';
 
 /** What this adapter uses of TypeORM's `DataSource`. An application that does not use TypeORM needs none of its types. */
 export interface TypeormDataSource<M extends object> {
+  /** Those that TypeORM notifies of a transaction. */
   readonly subscribers: readonly unknown[];
+  /**
+   * Makes what TypeORM sends statements through.
+   *
+   * @returns a query runner, which has no connection yet
+   */
   createQueryRunner(): TypeormQueryRunner<M>;
 }
 
 /** A `QueryRunner` of TypeORM, whose `manager` is an `EntityManager`. */
 export interface TypeormQueryRunner<M extends object> {
+  /** The `EntityManager` whose statements it sends. */
   readonly manager: M;
   /** Notifies the subscribers. */
   readonly broadcaster: object;
