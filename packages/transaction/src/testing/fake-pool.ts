@@ -23,7 +23,7 @@ export interface FakeFault {
   readonly kind: 'none' | 'refused' | 'conflict' | 'lost' | 'lost after' | 'never';
 }
 
-export function databaseError(message: string, sqlState: string): Error {
+function databaseError(message: string, sqlState: string): Error {
   return Object.assign(new Error(message), { code: sqlState });
 }
 
