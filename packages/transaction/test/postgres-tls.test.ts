@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasPostgres, postgresUrl } from '@ambit/test-kit';
-import { certificate } from '@ambit/test-kit';
+import { certificate, hasPostgres, postgresUrl } from '@ambit/test-kit';
 
 const folder = mkdtempSync(join(tmpdir(), 'ambit-tls-'));
 const trusted = join(folder, 'root.crt');

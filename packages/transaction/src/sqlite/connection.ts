@@ -77,11 +77,11 @@ export class SqliteConnection implements Wire {
     const asArrays = options !== undefined && wantsArrays(options);
     if (this.outsideTransaction) this.#getReady();
     else if (this.#isOver) throw notInTransaction();
-    const { prepared, positional, command, countsRows, names } = this.#statements.get(sql) ?? this.#prepare(sql);
+    const { prepared, positional, command, isCounted, names } = this.#statements.get(sql) ?? this.#prepare(sql);
     const values = positional.inOrder(params);
     if (!prepared.isReader) {
       const { changes, lastInsertRowid } = prepared.run(values);
-      const result = { rows: [], rowCount: countsRows ? Number(changes) : null, command, fields: [] };
+      const result = { rows: [], rowCount: isCounted ? Number(changes) : null, command, fields: [] };
       // Without an INSERT it is that of an earlier one.
       return command === 'INSERT' && Number(changes) > 0 ? { ...result, insertId: Number(lastInsertRowid) } : result;
     }
@@ -89,7 +89,7 @@ export class SqliteConnection implements Wire {
     const columns = names ?? prepared.columns();
     return {
       rows: rowsOf(rows, asArrays ? undefined : columns) as never[],
-      rowCount: countsRows ? rows.length : null,
+      rowCount: isCounted ? rows.length : null,
       command,
       fields: options ? columns.map((name) => ({ name })) : [],
     };
@@ -233,7 +233,7 @@ interface Statement {
   readonly prepared: SqliteEngineStatement;
   readonly positional: PositionalText;
   readonly command: string;
-  readonly countsRows: boolean;
+  readonly isCounted: boolean;
   /** Undefined where they are asked for after each execution, because they may have changed. */
   readonly names: readonly string[] | undefined;
 }
@@ -245,7 +245,7 @@ function prepare(engine: SqliteEngine, sql: string): Statement {
   const prepared = engine.prepare(positional.text);
   const command = commandOf(sql, SQLITE);
   const names = prepared.isReader && !ALL_COLUMNS.test(sql) ? prepared.columns() : undefined;
-  return { prepared, positional, command, countsRows: countsRows(command), names };
+  return { prepared, positional, command, isCounted: countsRows(command), names };
 }
 
 function severalStatements(): TransactionError {
