@@ -8,7 +8,7 @@ type Headers = Readonly<Record<string, string>>;
 const JSON_TYPE: Headers = { 'content-type': 'application/json' };
 
 /** The head of a request, with only the Host header added. */
-export function head(method: string, path: string, headers: Headers = {}): string {
+function head(method: string, path: string, headers: Headers = {}): string {
   const lines = Object.entries({ host: 'test', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
@@ -32,8 +32,7 @@ function chunked(path: string, ...chunks: readonly (string | Buffer)[]): Buffer 
 
 export const postUser = (body: string | Buffer, headers?: Headers): Buffer =>
   withBody('POST', '/api/users', body, headers);
-export const postOrder = (body: string | Buffer, headers?: Headers): Buffer =>
-  withBody('POST', '/api/orders', body, headers);
+const postOrder = (body: string | Buffer, headers?: Headers): Buffer => withBody('POST', '/api/orders', body, headers);
 
 export const ADA = '{"name":"Ada","email":"ada@example.org"}';
 export const APPLE = '{"items":[{"productId":"apple","quantity":1}]}';

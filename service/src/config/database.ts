@@ -31,7 +31,7 @@ export interface SqliteConfig {
 }
 
 /** A server of MariaDB, and how to reach it. */
-export interface MariadbServer {
+interface MariadbServer {
   readonly host: string;
   readonly port: number;
   readonly user: string;

@@ -6,8 +6,15 @@ import type { Config, EventsConfig } from '../config/config.js';
 import type { ISqlDialect } from '../database/engine.js';
 import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
-import { type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
-import { type NewUser, transactionOptions, type User, userFeature, UserRepository } from '../users/users.js';
+import { type IOrderRepository, type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
+import {
+  type IUserRepository,
+  type NewUser,
+  transactionOptions,
+  type User,
+  userFeature,
+  UserRepository,
+} from '../users/users.js';
 import { EventSender } from './sender.js';
 
 /** Stores what happened in the transaction, and lets the relay look for it after COMMIT. */
@@ -23,7 +30,7 @@ function publishIn(transaction: IContainer, outbox: Outbox, relay: Relay): Publi
   };
 }
 
-export class PublishedOrders extends OrderRepository {
+class PublishedOrders extends OrderRepository {
   constructor(
     connection: IConnection,
     context: IRequestContext,
@@ -38,7 +45,7 @@ export class PublishedOrders extends OrderRepository {
   }
 }
 
-export class PublishedUsers extends UserRepository {
+class PublishedUsers extends UserRepository {
   constructor(
     connection: IConnection,
     dialect: ISqlDialect,
@@ -53,7 +60,7 @@ export class PublishedUsers extends UserRepository {
 }
 
 /** Outside of a transaction: a user and its event need one. */
-export class UsersInTransactions extends UserRepository {
+class UsersInTransactions extends UserRepository {
   constructor(private readonly request: IContainer) {
     super(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
   }
@@ -97,10 +104,14 @@ export const eventFeature = ({ serviceName, database, events }: Config) =>
           'IRequestContext',
           'ISqlDialect',
           'IPublish',
-        ]).override(),
+        ])
+          .as<IOrderRepository>()
+          .override(),
         IUserRepository: [
-          make('request', (request: IContainer) => new UsersInTransactions(request)).override(),
-          of('transaction', PublishedUsers, ['IConnection', 'ISqlDialect', 'IPublish']).override(),
+          make('request', (request: IContainer): IUserRepository => new UsersInTransactions(request)).override(),
+          of('transaction', PublishedUsers, ['IConnection', 'ISqlDialect', 'IPublish'])
+            .as<IUserRepository>()
+            .override(),
         ],
       },
       hosts,
