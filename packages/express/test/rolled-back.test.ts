@@ -3,7 +3,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { fails } from './support/response-of.js';
+import { fails } from './support/faults.js';
 import { application, expectAllEnded, serve, store } from './support/app.js';
 import { versions } from './support/versions.js';
 

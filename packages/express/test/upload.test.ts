@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { ErrorRequestHandler } from 'express';
 import { describe, expect, it } from 'vitest';
 import { withTransaction } from '../src/index.js';
-import { fails } from './support/response-of.js';
+import { fails } from './support/faults.js';
 import { application, expectAllEnded, serve, store } from './support/app.js';
 
 const FIRST_HALF = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 8\r\n\r\nhalf';

@@ -210,7 +210,7 @@ export class FastifyRequestState {
     const failedStep = { error, isKnown, log: () => this.#log(error) };
     this.failedStep = failedStep;
     // After `hijack()` no hook has seen the response. Not `writableFinished`, see below.
-    this.connected.onEnd(() => {
+    this.connected.onCompleted(() => {
       if (this.failedStep === failedStep && this.reply.raw.writableEnded && !isKnown()) failedStep.log();
     });
   }

@@ -129,7 +129,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
       ...scopeOptions,
       ...(isEssential && { isEssential: ({ raw }) => isEssential(raw) }),
       onDisposeError: report,
-      callsEnd: true,
+      callsComplete: true,
       rollbackBeforeDisposal: ({ [STATE]: state }, transaction, reason) =>
         state ? state.close(transaction, reason) : transaction.rollback(reason),
       connections,
@@ -162,7 +162,7 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
 
   server.addHook('onResponse', ({ [STATE]: active }, { raw }, done) => {
     // Injected requests have their whole response before `writableFinished` says so.
-    if (active) active.connected.end(!active.connected.isWhole && !isInjectedWhole(raw));
+    if (active) active.connected.complete(!active.connected.isWhole && !isInjectedWhole(raw));
     done();
   });
   // A hook before ours that fails keeps the one above from being run.
@@ -204,15 +204,15 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
   server.addHook('onClose', async () => {
     // The server knows of no injected requests, so `close()` waits for them here.
     const injected = [...connections.requests()].filter(({ res }) => isInjected(res));
-    for (const connected of injected) if (isHijacked(requestOf(connected)[STATE]?.reply)) connected.end(true);
+    for (const connected of injected) if (isHijacked(requestOf(connected)[STATE]?.reply)) connected.complete(true);
     const inProgress = injected.filter(({ isOut }) => !isOut);
-    const finished = Promise.all(inProgress.map((connected) => connected.whenEnded()));
+    const finished = Promise.all(inProgress.map((connected) => connected.whenCompleted()));
     // The handler may never respond, and there is no client that would leave.
     const timeLimit = limit((late) => {
       for (const connected of inProgress) if (!connected.isOut) void report(late, requestOf(connected));
     });
     await settleWithin(finished, timeLimit).catch(() => undefined);
-    for (const connected of inProgress) connected.end(true);
+    for (const connected of inProgress) connected.complete(true);
     // On `localhost` Fastify listens twice, and waits for one of the two.
     await connections.whenFinished();
     connections.closed();

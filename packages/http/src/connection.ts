@@ -164,7 +164,7 @@ const FEW_REQUESTS = 20;
 type Done = (error?: unknown) => void;
 
 /**
- * A request on its connection, from its arrival until its response is sent or its client has disconnected; it ends once.
+ * A request on its connection, from its arrival until its response is sent or its client has disconnected; it completes once.
  *
  * Neither `finish` nor `close` of the response is certain to come: an upload that is cut off ends without `finish`, and
  * of pipelined requests only the first is notified that the socket died. So the connection listens to the socket as well.
@@ -200,7 +200,7 @@ export class ConnectedRequest extends ActiveRequest {
   readonly #connection: Connection;
   /** True if its connection serves it; see {@link Connection.takes}. */
   readonly #isTaken: boolean;
-  #onEnd: (() => void)[] | undefined = undefined;
+  #onCompleted: (() => void)[] | undefined = undefined;
 
   /**
    * Begins when the request has arrived, and watches its response and its connection from then on.
@@ -228,7 +228,7 @@ export class ConnectedRequest extends ActiveRequest {
    *
    * @param req - the request
    * @param res - its response
-   * @returns undefined if the request has ended, or no host has made one
+   * @returns undefined if the request has completed, or no host has made one
    */
   static ofResponse(req: IncomingMessage, res: ServerResponse): ConnectedRequest | undefined {
     for (const request of Connection.of(req) ?? []) if (request.res === res) return request;
@@ -236,17 +236,17 @@ export class ConnectedRequest extends ActiveRequest {
   }
 
   /**
-   * Calls `act` once, when the request has ended. Register it before: later ones are never called.
+   * Calls `act` once, when the request has completed. Register it before: later ones are never called.
    *
    * @param act - is called in the order of these calls
    */
-  onEnd(act: () => void): void {
-    (this.#onEnd ??= []).push(act);
+  onCompleted(act: () => void): void {
+    (this.#onCompleted ??= []).push(act);
   }
 
-  /** Resolves when the request has ended. Call it before that. */
-  whenEnded(): Promise<void> {
-    return new Promise((resolve) => this.onEnd(resolve));
+  /** Resolves when the request has completed. Call it before that. */
+  whenCompleted(): Promise<void> {
+    return new Promise((resolve) => this.onCompleted(resolve));
   }
 
   /**
@@ -263,27 +263,27 @@ export class ConnectedRequest extends ActiveRequest {
 
   /** The connection is lost, or will take no response to this request. */
   lose(): void {
-    this.end(!this.isWhole);
+    this.complete(!this.isWhole);
   }
 
-  /** Ends a request whose response is out, or never will be, where no event said so. */
-  endIfSent(): void {
+  /** Completes a request whose response is out, or never will be, where no event said so. */
+  completeIfSent(): void {
     const { isWhole, res } = this;
-    if (isWhole || res.destroyed || this.#host.framework.isAbandoned?.(res)) this.end(!isWhole);
+    if (isWhole || res.destroyed || this.#host.framework.isAbandoned?.(res)) this.complete(!isWhole);
   }
 
   /**
-   * Ends the request: aborts its signal where the client has disconnected, and disposes its scope. A second call changes nothing.
+   * Completes the request: aborts its signal where the client has disconnected, and disposes its scope. A second call changes nothing.
    *
    * @param isDisconnected - whether the client left before it had its response
    */
-  end(isDisconnected: boolean): void {
+  complete(isDisconnected: boolean): void {
     if (this.isOut) return;
     this.isOut = true;
     this.#connection.remove(this);
     if (isDisconnected) this.disconnect();
     this.finishBehindListeners(this.res.statusCode);
-    for (const act of this.#onEnd ?? []) act();
+    for (const act of this.#onCompleted ?? []) act();
   }
 
   /** The client has all of the response. (To Node, one of HTTP/2 to HEAD is written from the beginning.) */
@@ -295,10 +295,10 @@ export class ConnectedRequest extends ActiveRequest {
     const { req, res } = this;
     const connection = this.#connection;
     connection.add(this);
-    if (!this.#host.framework.callsEnd) {
+    if (!this.#host.framework.callsComplete) {
       // The compatibility layer of HTTP/2 emits `finish` in every case, also when the stream was cut off.
-      res.on('finish', () => this.end(req.httpVersionMajor > 1 && !this.isWhole));
-      res.on('close', () => this.end(true));
+      res.on('finish', () => this.complete(req.httpVersionMajor > 1 && !this.isWhole));
+      res.on('close', () => this.complete(true));
     }
     // While a middleware takes its time, the server may begin to close,
     const { connections } = connection;
@@ -307,7 +307,7 @@ export class ConnectedRequest extends ActiveRequest {
       this.shutDown();
     }
     // and all that we listen for may have happened.
-    if (this.isWhole || !connection.isAlive) this.end(!this.isWhole);
+    if (this.isWhole || !connection.isAlive) this.complete(!this.isWhole);
   }
 
   #openWhenNext(done: Done): void {
@@ -320,7 +320,7 @@ export class ConnectedRequest extends ActiveRequest {
     onNextToLeave(this.res, () => queueMicrotask(open));
   }
 
-  /** The scope of a request that has already ended is disposed immediately, and counts for nothing. */
+  /** The scope of a request that has already completed is disposed immediately, and counts for nothing. */
   #enter(done: Done): void {
     const { isOut, scopes } = this;
     if (!isOut) {

@@ -40,8 +40,8 @@ export function affordableRequests(): number {
 
 /** The framework's part of the options. */
 interface FrameworkOptions {
-  /** The host calls `end()` when a response was sent. Default: the events of the response do. */
-  readonly callsEnd?: true;
+  /** The host calls `complete()` when a response was sent. Default: the events of the response do. */
+  readonly callsComplete?: true;
   /** For a framework whose server is known before its first request. Default: found by the socket. */
   readonly connections?: ServerConnections;
   /** Whether nobody takes the rest of a response, where no event says so. */

@@ -218,9 +218,9 @@ export class ServerConnections {
     }
   }
 
-  /** Resolves when every request that is active now has ended. */
+  /** Resolves when every request that is active now has completed. */
   async whenFinished(): Promise<void> {
-    await Promise.all(Array.from(this.requests(), (request) => request.whenEnded()));
+    await Promise.all(Array.from(this.requests(), (request) => request.whenCompleted()));
   }
 
   /**
@@ -310,7 +310,7 @@ export class ServerConnections {
 
   #reap(): void {
     for (const stream of this.#streams) destroyIfForgotten(stream);
-    for (const request of this.requests()) request.endIfSent();
+    for (const request of this.requests()) request.completeIfSent();
     if (this.isClosing) this.#closeIdle();
   }
 
