@@ -5,11 +5,10 @@ import { describe, expect, test } from 'vitest';
 import { Chance, FAULTS, firstSeed, Happenings, RawClient, replayedSeed, ScopeLedger } from '@ambit/test-kit';
 import { express4Hosts, expressHost } from './adapters/express.js';
 import { fastifyHost } from './adapters/fastify.js';
-import { fetchHost } from './adapters/fetch.js';
+import { fetchHost, runtime } from './adapters/fetch.js';
 import { honoHost } from './adapters/hono.js';
 import type { Call, Host, Reply } from '@ambit/testing/hosts';
 import { nodeHost } from './adapters/node.js';
-import { runtime } from './support/serve-fetch.js';
 
 const SEED = replayedSeed ?? firstSeed;
 const CLIENTS = 8;

@@ -1,8 +1,6 @@
 import { expressHost } from './adapters/express.js';
 import { hangingDisposerContract } from './contract/hanging-disposers.js';
-import { expressResponseContract } from './contract/express-responses.js';
-import { expressHelperContract } from './contract/express-helpers.js';
-import { expressTransactionContract } from './contract/express-transaction.js';
+import { expressHelperContract, expressResponseContract, expressTransactionContract } from './contract/express.js';
 import { describeHostContract } from './suite.js';
 
 describeHostContract(expressHost, (test) => {

@@ -1,6 +1,5 @@
-import { readResponse } from '@ambit/test-kit';
-import type { RawResponse } from '@ambit/test-kit';
-import type { FakeSocket } from './fake-socket.js';
+import { type RawResponse, readResponse } from '@ambit/test-kit';
+import type { FakeSocket } from './client.js';
 import type { Run } from './run.js';
 import type { Visit } from './visit.js';
 

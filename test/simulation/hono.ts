@@ -3,11 +3,11 @@ import { containerMiddleware, requireTransactionScope, withTransaction } from '@
 import { drain } from '@ambit/http';
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import { respondWithResponse } from './fetch-handlers.js';
-import { type Served, statusOf, type SimulatedHost } from './host.js';
+import { respondWithResponse } from './fetch.js';
+import { type Served, type SimulatedHost, statusOf } from './host.js';
 import { ROLLS_BACK } from './moments.js';
 import { type Visit, visitOf } from './visit.js';
-import { takeTime, pause } from './work.js';
+import { pause, takeTime } from './work.js';
 
 /** Hono on Node, where the socket tells about the client. */
 export const honoHost: SimulatedHost = {

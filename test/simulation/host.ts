@@ -1,5 +1,6 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
+import type { Visit } from './visit.js';
 
 /** A host with an ordinary application on it, whose requests come from no network. */
 export interface SimulatedHost {
@@ -32,4 +33,23 @@ export function statusOf(error: unknown): number {
   const { statusCode, unavailable } = Object(error) as { statusCode?: unknown; unavailable?: unknown };
   if (unavailable === true) return 503;
   return typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500;
+}
+
+/** An application may open its scopes by other means than ours. */
+export function ownScope(
+  { run }: Visit,
+  req: IncomingMessage,
+  res: ServerResponse,
+  onDisposeError: () => void,
+): IContainer {
+  const scope = run.application.createScope({ tags: ['request'] });
+  let isOver = false;
+  const end = (): void => {
+    if (!isOver) scope.dispose()?.catch(onDisposeError);
+    isOver = true;
+  };
+  res.on('finish', end);
+  req.socket.on('close', end);
+  if (req.socket.closed) end();
+  return scope;
 }

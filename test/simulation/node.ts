@@ -1,11 +1,113 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import type { IContainer } from '@ambit/container';
 import { createHandler, drain, type Handler, type ScopedRequest, withTransaction } from '@ambit/http';
-import { type Served, statusOf, type SimulatedHost } from './host.js';
+import { chooseDeed, type Deeds, NODE_DEEDS, NODE_ORDER_DEEDS, type NodeScene } from './deeds.js';
+import { type Visit, visitOf } from './visit.js';
+import { ignore, pause, takeTime, untilDisconnected, work } from './work.js';
+import { ownScope, type Served, type SimulatedHost, statusOf } from './host.js';
 import { checkErrorHandler, ROLLS_BACK } from './moments.js';
-import { respondOnNode, sendJson } from './node-handlers.js';
-import { ownScope } from './own-scope.js';
-import { visitOf } from './visit.js';
-import { pause, takeTime } from './work.js';
+
+interface Scene extends NodeScene {
+  readonly req: ScopedRequest;
+}
+
+/** What an application adds to Node by itself. */
+const OF_THE_APPLICATION: Deeds<Scene> = {
+  respond: ({ visit, res }) => sendJson(res, visit.respondsWith(201), { mark: visit.mark }),
+  refuse: ({ visit, res }) => sendJson(res, visit.respondsWith(409), { mark: visit.mark }),
+  'respond with nothing but a status': ({ visit, res }) => res.writeHead(visit.respondsWith(204)).end(),
+  redirect: ({ visit, res }) => res.writeHead(visit.respondsWith(303), { location: `/${visit.mark}` }).end(),
+  'respond twice': async ({ visit, res }) => {
+    visit.breaksOff = !visit.inTransaction || !visit.run.calm;
+    sendJson(res, visit.respondsWith(201), { mark: visit.mark });
+    await pause(visit);
+    // Node itself refuses it once the first has left.
+    sendJson(res, res.headersSent ? 500 : visit.respondsWith(500), { mark: visit.mark });
+  },
+  'respond, then throw': async ({ visit, res }) => {
+    sendJson(res, visit.respondsWith(201), { mark: visit.mark });
+    visit.breaksOff = true;
+    await pause(visit);
+    throw new Error('failed after the response');
+  },
+  'respond with what cannot be serialised': ({ res }) => {
+    const circular: { self?: unknown } = {};
+    circular.self = circular;
+    sendJson(res, 201, circular);
+  },
+  'wait until the client disconnects': async ({ visit, req, res }) => {
+    await untilDisconnected(visit, req.container);
+    sendJson(res, visit.respondsWith(200), { mark: visit.mark });
+  },
+};
+
+/** What only a handler with a transaction can do. */
+const OF_ORDERS: Deeds<Scene> = {
+  'commit by itself': async ({ visit, res }) => {
+    visit.asked = 'commit';
+    visit.endsItself = true;
+    await visit.handles[0]?.commit();
+    visit.committed();
+    sendJson(res, visit.respondsWith(201), { mark: visit.mark });
+  },
+  'roll back and refuse': async ({ visit, res }) => {
+    visit.asked = 'rollback';
+    await visit.handles[0]?.rollback();
+    sendJson(res, visit.respondsWith(409), { mark: visit.mark });
+  },
+  'roll back and say it went well': async ({ visit, res }) => {
+    visit.asked = 'rollback';
+    await visit.handles[0]?.rollback();
+    sendJson(res, visit.respondsWith(201), { mark: visit.mark });
+  },
+  'respond, then ask for more': async ({ visit, res }) => {
+    sendJson(res, visit.respondsWith(201), { mark: visit.mark });
+    await visit.handles[0]?.query('after the response').catch(ignore);
+  },
+  'begin another transaction': ({ visit, req, res }) => {
+    visit.fails();
+    return withTransaction(ignore)(req, res, req.container);
+  },
+};
+
+const PLAIN_DEEDS: Deeds<Scene> = { ...NODE_DEEDS, ...OF_THE_APPLICATION };
+const ORDER_DEEDS: Deeds<Scene> = { ...NODE_ORDER_DEEDS, ...OF_THE_APPLICATION, ...OF_ORDERS };
+
+/** The handler of every request whose body has been read. */
+const respondOnNode: Handler = (req, res, scope) => {
+  const visit = visitOf(req);
+  if (visit.run.chance.of(0.05)) throw visit.fails();
+  return act({ visit, req, res }, scope);
+};
+
+async function act(scene: Scene, scope: IContainer): Promise<void> {
+  const { visit, res } = scene;
+  const { chance } = visit.run;
+  const deed = chooseDeed(visit, visit.inTransaction ? ORDER_DEEDS : PLAIN_DEEDS, 'respond');
+  try {
+    await prepare(visit, scope);
+    if (chance.of(0.2)) res.setHeader('location', `/${visit.mark}`);
+    await deed(scene);
+  } catch (error) {
+    visit.fails();
+    throw error;
+  }
+}
+
+async function prepare(visit: Visit, scope: IContainer): Promise<void> {
+  if (!visit.inTransaction) return pause(visit);
+  const working = work(visit, scope);
+  if (visit.run.chance.of(0.9)) await working;
+  else await working.catch(() => visit.note('swallows a failure'));
+}
+
+function sendJson(res: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  res.statusCode = status;
+  res.setHeader('content-type', 'application/json');
+  res.setHeader('content-length', Buffer.byteLength(text));
+  res.end(text);
+}
 
 /** Plain `node:http`, with as much of a framework as an application writes by itself. */
 export const nodeHost: SimulatedHost = {

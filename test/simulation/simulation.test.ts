@@ -1,11 +1,32 @@
+import { onClock, type Play, replayedSeed, runsOr, Simulation } from '@ambit/test-kit';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { replayedSeed, runsOr } from '@ambit/test-kit';
+import type { SimulatedHost } from './host.js';
+import { Run } from './run.js';
 import { express4Hosts, expressHost } from './express.js';
 import { fastifyHost } from './fastify.js';
 import { fetchHost } from './fetch.js';
 import { honoHost } from './hono.js';
 import { nodeHost } from './node.js';
-import { simulationOn } from './runner.js';
+
+/** The runs of one host, all on one server. */
+async function simulationOn(host: SimulatedHost): Promise<Simulation> {
+  const served = await host.serve();
+  /** Starting a server takes as long as many runs, so only these have one of their own, which closes in the middle. */
+  const closes = (seed: number): boolean => host.closes !== false && seed % 50 === 0;
+  const hasTimers = (seed: number): boolean => closes(seed) || host.hasTimers === true;
+  const play: Play = async (seed, trace, parts) => {
+    const run = new Run({
+      seed,
+      host,
+      served: closes(seed) ? await host.serve() : served,
+      closes: closes(seed),
+      trace,
+      parts,
+    });
+    return hasTimers(seed) ? onClock(run.clock, () => run.play()) : run.play();
+  };
+  return new Simulation(play, hasTimers);
+}
 
 const RUNS = runsOr(4000);
 

@@ -1,17 +1,71 @@
 import type { IncomingMessage } from 'node:http';
-import type { IContainer } from '@ambit/container';
-import {
-  type IConnection,
-  type IDatabasePool,
-  type Transaction,
-  type TransactionError,
-  type TransactionOptions,
+import type {
+  IConnection,
+  IDatabasePool,
+  IPooledConnection,
+  Row,
+  Transaction,
+  TransactionError,
+  TransactionOptions,
 } from '@ambit/transaction';
+import type { IContainer } from '@ambit/container';
 import { SimulatedCallbacks } from '@ambit/test-kit';
-import type { FakeSocket } from './fake-socket.js';
+import { checkBegin, checkCommit } from './moments.js';
+import { ignore } from './work.js';
+import type { FakeSocket } from './client.js';
 import type { Run } from './run.js';
 import { atEndOf } from './scopes.js';
-import { WatchedConnection } from './watched-connection.js';
+
+/** The connection of one visit, which hears what is sent at the moment it is sent. */
+class WatchedConnection implements IPooledConnection {
+  readonly #inner: IPooledConnection;
+  readonly #visit: Visit;
+
+  constructor(inner: IPooledConnection, visit: Visit) {
+    this.#inner = inner;
+    this.#visit = visit;
+    visit.note('has a connection');
+  }
+
+  beginTransaction(): Promise<void> {
+    this.#visit.note('BEGIN');
+    checkBegin(this.#visit);
+    return this.#inner.beginTransaction();
+  }
+
+  commit(): Promise<void> {
+    this.#visit.note('COMMIT');
+    checkCommit(this.#visit);
+    const committing = this.#inner.commit();
+    committing.then(() => (this.#visit.commitIsSettled = true), ignore);
+    return committing;
+  }
+
+  rollback(): Promise<void> {
+    this.#visit.note('ROLLBACK');
+    return this.#inner.rollback();
+  }
+
+  query<R extends object = Row>(sql: string): Promise<R[]> {
+    this.#visit.note(`query ${sql}`);
+    return this.#inner.query<R>(sql);
+  }
+
+  cancel(): void {
+    this.#visit.note('cancel');
+    this.#inner.cancel?.();
+  }
+
+  release(destroy?: boolean | Error): void {
+    this.#visit.note(destroy ? 'destroys its connection' : 'releases its connection');
+    this.#inner.release(destroy);
+    const { run } = this.#visit;
+    if (!run.calm && run.chance.of(0.02)) {
+      run.unruly = true;
+      throw new Error('release failed');
+    }
+  }
+}
 
 /** One request: what its handler did, and what its client saw of that. */
 export class Visit {

@@ -12,7 +12,7 @@ import express, {
   type Response,
 } from 'express';
 import type { Wrap } from '@ambit/test-kit';
-import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost, Stage } from '@ambit/testing/hosts';
 import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
 
 export const expressHost = expressWith(() => undefined);
@@ -24,7 +24,7 @@ export const express4Hosts: readonly Host[] = process.env['OLDER_EXPRESS']
   : [];
 
 /** Express with routes of its own, which say what only Express can say. */
-export function expressWith(mount: (app: Express) => void, name = 'Express 5', create = express): Host {
+function expressWith(mount: (app: Express) => void, name = 'Express 5', create = express): Host {
   return { name, holdsResponse: true, start: (description) => start(create, mount, description) };
 }
 
@@ -116,4 +116,9 @@ function send(res: Response, reply: Reply): void {
   else if (reply.kind === 'status') res.sendStatus(reply.status);
   else if (reply.kind === 'redirect') res.redirect(reply.to);
   else pipeline(reply.stream, res, () => undefined);
+}
+
+/** Serves routes that say what only Express can say. */
+export function serveOnExpress(stage: Stage, mount: (app: Express) => void): Promise<void> {
+  return stage.serve([], { host: expressWith(mount) });
 }

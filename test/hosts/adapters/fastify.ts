@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost, Stage } from '@ambit/testing/hosts';
 import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
 
 export const fastifyHost = fastifyWith(() => undefined);
@@ -109,4 +109,13 @@ function send(reply: FastifyReply, response: Reply): void {
   else if (response.kind === 'redirect') reply.redirect(response.to);
   else if (response.kind === 'stream') reply.send(response.stream);
   else reply.hijack().raw.end(response.text);
+}
+
+/** Serves routes that say what only Fastify can say. */
+export function serveOnFastify(
+  stage: Stage,
+  mount: (app: FastifyInstance) => unknown,
+  parts: { disposeOn?: 'error' | 'response' } = {},
+): Promise<void> {
+  return stage.serve([], { host: fastifyWith(mount, parts) });
 }

@@ -5,7 +5,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
 import * as pg from 'drizzle-orm/pg-core';
 import * as sqlite from 'drizzle-orm/sqlite-core';
-import { type Orm, type OrmSession, SAMPLE } from '../stories/orm.js';
+import { type Orm, type OrmSession, SAMPLE } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 
 /** The connection gives integers beyond 2^53 as text. */

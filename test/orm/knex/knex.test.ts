@@ -1,7 +1,7 @@
 import type { IConnection } from '@ambit/transaction';
 import { knexOn } from '@ambit/orm/knex';
 import type { Knex } from 'knex';
-import { type Author, type OrmSession, SAMPLE } from '../stories/orm.js';
+import { type Author, type OrmSession, SAMPLE } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 import type { DatabaseKind } from '../../libraries/databases.js';
 

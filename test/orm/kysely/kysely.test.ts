@@ -1,7 +1,7 @@
 import type { IConnection } from '@ambit/transaction';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { CompiledQuery, type Generated, type Kysely, sql } from 'kysely';
-import type { OrmSession } from '../stories/orm.js';
+import type { OrmSession } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 import type { DatabaseKind } from '../../libraries/databases.js';
 

@@ -5,8 +5,7 @@ import { createPostgresPool } from '@ambit/transaction/postgres';
 import { PostgreSqlDriver, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
 import { type EntityManager, MikroORM } from '@mikro-orm/sql';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { codeOf } from '../stories/errors.js';
-import { createTables, emptyTables } from '../stories/tables.js';
+import { codeOf, createTables, emptyTables } from '../stories/stage.js';
 import { type App, openApp } from '../../libraries/app.js';
 import { AuthorEntity, BookEntity } from './entities.js';
 

@@ -1,7 +1,7 @@
 import type { IConnection } from '@ambit/transaction';
 import { pgClientOn } from '@ambit/orm/pg';
 import type { PoolClient } from 'pg';
-import type { Author, GivenSample, OrmSession } from '../stories/orm.js';
+import type { Author, GivenSample, OrmSession } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 
 /** Code that was written for node-postgres. */

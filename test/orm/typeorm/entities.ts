@@ -1,5 +1,5 @@
 import { EntitySchema } from 'typeorm';
-import type { Author } from '../stories/orm.js';
+import type { Author } from '../stories/stage.js';
 
 export const AuthorEntity = new EntitySchema<Author>({
   name: 'author',

@@ -3,8 +3,7 @@ import { type IConnection, isRetryable, runInTransaction } from '@ambit/transact
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { DataSource, type EntityManager, type EntitySubscriberInterface } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { codeOf } from '../stories/errors.js';
-import { createTables, emptyTables } from '../stories/tables.js';
+import { codeOf, createTables, emptyTables } from '../stories/stage.js';
 import { type App, openApp } from '../../libraries/app.js';
 import { AuthorEntity, BookEntity } from './entities.js';
 

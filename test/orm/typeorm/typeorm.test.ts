@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import type { IConnection } from '@ambit/transaction';
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { DataSource, type EntityManager, In } from 'typeorm';
-import type { Author, Orm, OrmSession } from '../stories/orm.js';
+import type { Author, Orm, OrmSession } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 import { AuthorEntity, BookEntity, SampleEntity } from './entities.js';
 

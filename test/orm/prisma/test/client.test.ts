@@ -3,8 +3,7 @@ import { type IConnection, isRetryable, runInTransaction, sqlStateOf, transactio
 import { prismaAdapter, prismaOn } from '@ambit/orm/prisma';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { codeOf } from '../../stories/errors.js';
-import { createTables, emptyTables } from '../../stories/tables.js';
+import { codeOf, createTables, emptyTables } from '../../stories/stage.js';
 import { type App, openApp } from '../../../libraries/app.js';
 import { PrismaClient } from '../generated/client.js';
 

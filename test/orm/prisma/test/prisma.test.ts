@@ -1,8 +1,7 @@
 import type { IConnection } from '@ambit/transaction';
 import { prismaAdapter, prismaOn } from '@ambit/orm/prisma';
 import { PrismaPg } from '@prisma/adapter-pg';
-import type { Author, Orm, OrmSession } from '../../stories/orm.js';
-import { SAMPLE } from '../../stories/orm.js';
+import { type Author, type Orm, type OrmSession, SAMPLE } from '../../stories/stage.js';
 import { ormStories } from '../../stories/stories.js';
 import { type Prisma, PrismaClient } from '../generated/client.js';
 

@@ -1,10 +1,104 @@
 import { Readable } from 'node:stream';
+import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
 import { describe, expect } from 'vitest';
+import { expectTakenBack, MANY_HEADERS, type StageTest } from '@ambit/testing/hosts';
 import { Pause } from '@ambit/test-kit';
-import { expectTakenBack, MANY_HEADERS } from '@ambit/testing/hosts';
-import { serveOnFastify } from '../support/serve-on-fastify.js';
 import { ORDER } from '@ambit/testing/tools';
-import type { StageTest } from '@ambit/testing/hosts';
+import { fastifyWith, serveOnFastify } from '../adapters/fastify.js';
+
+/** What the tables say of the plugin-based host only: the container plugin. */
+export function fastifyContainerContract(test: StageTest): void {
+  describe('the container plugin', () => {
+    test('the plugins go by the names container and transaction', async ({ stage }) => {
+      await serveOnFastify(stage, (app) => {
+        expect(app.hasPlugin('container')).toBe(true);
+        expect(app.hasPlugin('transaction')).toBe(true);
+        expect(app.hasDecorator('container')).toBe(true);
+        expect(app.container).toBe(stage.app);
+        const members = [
+          'container',
+          'transactionScope',
+          'startTransaction',
+          'commitTransaction',
+          'rollbackTransaction',
+        ];
+        for (const member of members) expect(app.hasRequestDecorator(member)).toBe(true);
+      });
+    });
+
+    test('the transaction plugin refuses to be registered without the container plugin', async () => {
+      const app = fastify();
+      await expect(async () => app.register(transactionPlugin)).rejects.toThrow(/container/);
+    });
+
+    test('the container is there in the hooks of the routes, in every context', async ({ stage }) => {
+      await serveOnFastify(stage, (app) =>
+        app.register((child, _options, done) => {
+          child.addHook('preHandler', async (request) => void request.container.resolve('IRequestContext'));
+          child.get('/', (request) => request.container.resolve('IRequestContext'));
+          done();
+        }),
+      );
+      expect((await stage.get()).status).toBe(200);
+    });
+
+    test('registered in one context only, the plugin gives scopes to that context only', async ({ stage }) => {
+      const app = fastify();
+      await app.register(async (child) => {
+        await child.register(containerPlugin, { container: stage.app });
+        child.get('/in', (request) => ({ has: Boolean(request.container) }));
+      });
+      app.get('/out', (request) => ({ has: Boolean(request.container) }));
+      expect((await app.inject('/in')).json()).toEqual({ has: true });
+      expect((await app.inject('/out')).json()).toEqual({ has: false });
+      expect(stage.scopes.count('request')).toBe(1);
+      await app.close();
+    });
+
+    test.for([
+      { disposeOn: 'error', open: false },
+      { disposeOn: 'response', open: true },
+    ] as const)(
+      'disposeOn: $disposeOn decides whether the error handler finds the scope',
+      async ({ disposeOn, open }, { stage }) => {
+        let found: boolean | undefined;
+        await serveOnFastify(
+          stage,
+          (app) =>
+            app.register((child, _options, done) => {
+              child.setErrorHandler((_error, request, reply) => {
+                try {
+                  found = Boolean(request.container.resolve('IRequestContext'));
+                } catch {
+                  found = false;
+                }
+                return reply.code(418).send({});
+              });
+              child.post('/orders', async (request) => {
+                await stage.insertOrder({ transactionScope: await request.startTransaction() });
+                throw new Error('secret');
+              });
+              done();
+            }),
+          { disposeOn },
+        );
+        expect((await stage.order()).status).toBe(418);
+        expect(found).toBe(open);
+        expect(await stage.stored()).toBe(false);
+        await stage.quiet();
+        expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);
+      },
+    );
+
+    test('server.close() disposes the application container', async ({ stage }) => {
+      await serveOnFastify(stage, () => undefined);
+      expect(stage.app.disposed).toBe(false);
+      await stage.close();
+      expect(stage.app.disposed).toBe(true);
+    });
+  });
+}
 
 /** What the tables say of the plugin-based host only: the transaction plugin. */
 export function fastifyTransactionContract(test: StageTest): void {
@@ -172,6 +266,80 @@ export function fastifyTransactionContract(test: StageTest): void {
       await stage.quiet();
       expect(await stage.stored()).toBe(true);
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'commit', 'release']);
+    });
+  });
+}
+
+/** What a transaction of a route guarantees on a real connection. */
+export function fastifyRouteTransactionContract(test: StageTest): void {
+  describe('a route with config.transaction', () => {
+    test('begins, commits and releases its connection before the response', async ({ stage }) => {
+      await serveOnFastify(stage, (app) =>
+        app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+          await stage.insertOrder({ transactionScope: request.transactionScope! });
+          return reply.code(201).send({});
+        }),
+      );
+      expect((await stage.order()).status).toBe(201);
+      expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'commit', 'release']);
+      expect(await stage.stored()).toBe(true);
+    });
+
+    test('rolls back at once when the client disconnects', async ({ stage }) => {
+      await serveOnFastify(stage, (app) =>
+        app.post('/orders', { config: { transaction: true } }, async (request) => {
+          await stage.insertOrder({ transactionScope: request.transactionScope! });
+          await new Promise<void>(() => undefined);
+        }),
+      );
+      const client = await stage.client();
+      client.send(ORDER);
+      await stage.pool.reaches('query');
+      client.reset();
+      await stage.quiet();
+      expect(stage.pool.steps).toContain('rollback');
+      expect(await stage.stored()).toBe(false);
+    });
+
+    test.for([true, false])(
+      'takes back the trailers of a response that COMMIT refuses, with an error handler: %s',
+      async (ownErrorHandler, { stage }) => {
+        const withTrailer = (reply: FastifyReply): FastifyReply =>
+          reply.code(201).trailer('x-sum', (_reply, _payload, done) => done(null, 'abc'));
+        const mount = (app: FastifyInstance): void => {
+          app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+            await stage.insertRefusedOrder({ transactionScope: request.transactionScope! });
+            return withTrailer(reply).send({});
+          });
+          app.post('/own', async (request, reply) => {
+            await stage.insertRefusedOrder({ transactionScope: await request.startTransaction() });
+            withTrailer(reply);
+            await request.commitTransaction();
+            return reply.send({});
+          });
+        };
+        await stage.serve([], { host: fastifyWith(mount), ownErrorHandler });
+        const client = await stage.client();
+        for (const path of ['/orders', '/own', '/orders']) {
+          const { status, headers } = await client.request({ ...ORDER, path });
+          const framing = ['content-length', 'transfer-encoding', 'trailer'].filter((name) => name in headers);
+          expect([path, status, framing]).toEqual([path, 500, ['content-length']]);
+          expect(client.unread).toBe('');
+        }
+      },
+    );
+
+    test('responds with the error where COMMIT fails', async ({ stage }) => {
+      await serveOnFastify(stage, (app) =>
+        app.post('/orders', { config: { transaction: true } }, async (request, reply) => {
+          await stage.insertRefusedOrder({ transactionScope: request.transactionScope! });
+          return reply.code(201).header('location', '/orders/1').send({});
+        }),
+      );
+      const response = await stage.order();
+      expect(response.status).toBe(500);
+      expect(response.headers['location']).toBeUndefined();
+      expect(await stage.stored()).toBe(false);
     });
   });
 }
