@@ -1,4 +1,4 @@
-// The fields for entry points besides `exports` in a manifest, for compilers that do not read it as Node does: docs/decisions/0031-packages.md.
+// The fields for entry points besides `exports` in a manifest, for compilers that do not read it as Node does: docs/decisions.md#packages-runtimes-and-releases.
 //   node tools/entry-points.mjs                 writes `main`, `types`, `typesVersions` and the conditions of each public package; then `npm run format`
 //   node ../../tools/entry-points.mjs pack      in a package, once it is built: the declarations for CommonJS, which are not in the repository
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /*
  * These functions run for each instance. V8 learns types per function: it would inline nothing in a function that all bindings share. So
- * bindings that are resolved often get copies, made from the text of these functions and 1.5 to 3 times as fast (docs/decisions/0003-speed-and-size.md).
+ * bindings that are resolved often get copies, made from the text of these functions and 1.5 to 3 times as fast (docs/decisions.md#speed-and-size-of-the-container).
  * Therefore these functions may use nothing but their parameters and globals. Where code from text is forbidden, or a tool has changed it,
  * the functions serve as they are.
  */
