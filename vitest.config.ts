@@ -64,7 +64,7 @@ const MORE_HOSTS =
 const ON_EXPRESS = [
   'packages/express/test/{copies-of-express,failures,param,refused-heads,rolled-back,unhandled-failures}.test.ts',
   'packages/inspector/test/express-routes.test.ts',
-  'test/hosts/{pipelines.isolated,transaction-check}.test.ts',
+  'test/hosts/transaction-check.test.ts',
 ];
 const OTHER_EXPRESS = 'packages/express/test/hidden-copies.isolated.test.ts';
 /** What runs on older versions of NestJS, too. */

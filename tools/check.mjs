@@ -23,7 +23,7 @@ const WRITTEN = 'examples/test examples/recipes/test tools/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
-  'test/hosts/express.isolated test/hosts/fastify.isolated test/hosts/pipelines';
+  'test/hosts/express.isolated test/hosts/fastify.isolated';
 const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests with libraries of others use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
@@ -64,7 +64,6 @@ const STEPS = {
     'tools/ensure.sh chromium && npm run --silent docs && PAGES=all vitest run --config site/vitest.config.mjs test/pages',
   stays: 'node tools/stays.mjs express sqlite',
   simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/hosts/crowd`,
-  pipelines: `${OLDER_EXPRESS} && ${RANDOM} PIPELINED=100000 vitest run --project hosts --silent=false test/hosts/pipelines`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
@@ -101,7 +100,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation pipelines model lab-all tenants stays ' +
+  'simulation model lab-all tenants stays ' +
   'plans all-pages sandboxes beside matrix package-managers create-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
