@@ -1,4 +1,4 @@
-import { hand, handSync } from './hand.mjs';
+import { hand } from './hand.mjs';
 
 /**
  * A way to open scopes and resolve services. It loads its package when it is set up, in a process of its own.
@@ -7,7 +7,7 @@ import { hand, handSync } from './hand.mjs';
  * @property {string} title
  * @property {string} [package] its name in the registry, for the version in the report
  * @property {string} scopes how a request scope comes to its services
- * @property {'awaited' | 'sync' | 'no'} disposal how it disposes what a scope created
+ * @property {'awaited' | 'no'} disposal how it disposes what a scope created
  * @property {string[]} [cannot] works it fails at
  * @property {(services: import('./graph.mjs').Service[], work: string) => Running | Promise<Running>} setup
  *
@@ -41,20 +41,20 @@ const ambit = {
   },
 };
 
-/** @type {(title: string, options: object) => Contestant} */
-const inferdi = (title, options) => ({
-  title,
+/** @type {Contestant} */
+const inferdi = {
+  title: 'inferdi',
   package: '@inferdi/inferdi',
   scopes: 'registered once',
   disposal: 'awaited',
   async setup(services) {
     const { Container } = await import('@inferdi/inferdi');
-    const app = new Container(options);
+    const app = new Container();
     for (const { key, type, deps, lifetime } of services)
       app.registerClass(key, type, deps, lifetime === 'app' ? 'singleton' : 'scoped');
     return { open: () => app.createScope(), get: (scope, key) => scope.get(key), close: (scope) => scope.dispose() };
   },
-});
+};
 
 /** @type {Contestant} */
 const awilix = {
@@ -212,11 +212,8 @@ const typedInject = {
 /** @type {Record<string, Contestant>} */
 export const contestants = {
   hand,
-  'hand-sync': handSync,
   ambit,
-  inferdi: inferdi('inferdi', {}),
-  // Its "fast mode": cycles and captive dependencies go unnoticed at run time.
-  'inferdi-fast': inferdi('inferdi, strict: false', { strict: false }),
+  inferdi,
   awilix,
   inversify,
   needle,

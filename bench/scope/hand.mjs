@@ -19,7 +19,6 @@ class Request {
   get config() {
     return this.app.config;
   }
-  close() {}
   async dispose() {}
 }
 
@@ -41,7 +40,6 @@ class EmptyRequest {
   get config() {
     return this.app.config;
   }
-  close() {}
   async dispose() {}
 }
 
@@ -53,7 +51,6 @@ class BigRequest {
     this.d0 = new classes.D0();
     this.d1 = new classes.D1(this.d0);
   }
-  close() {}
   async dispose() {}
 }
 
@@ -80,7 +77,6 @@ class DeepRequest {
     this.d18 = new classes.D18(this.d16, this.d17);
     this.d19 = new classes.D19(this.d17, this.d18);
   }
-  close() {}
   async dispose() {}
 }
 
@@ -106,22 +102,19 @@ const written = {
   live: [Request, three],
 };
 
-/** @type {(title: string, disposal: 'awaited' | 'sync') => import('./contestants.mjs').Contestant} */
-const handWritten = (title, disposal) => ({
-  title,
+/** @type {import('./contestants.mjs').Contestant} */
+export const hand = {
+  title: 'hand-written',
   scopes: 'a class',
-  disposal,
+  disposal: 'awaited',
   setup(_services, work) {
     const app = new Application();
     const [Scope, visit] = written[work.split(',')[0]];
     return {
       open: () => new Scope(app),
       get: (scope, key) => scope[key],
-      close: disposal === 'sync' ? (scope) => scope.close() : (scope) => scope.dispose(),
+      close: (scope) => scope.dispose(),
       visit,
     };
   },
-});
-
-export const hand = handWritten('hand-written, awaited', 'awaited');
-export const handSync = handWritten('hand-written, sync', 'sync');
+};
