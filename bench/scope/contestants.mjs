@@ -41,20 +41,20 @@ const ambit = {
   },
 };
 
-/** @type {Contestant} */
-const inferdi = {
-  title: 'inferdi',
+/** @type {(title: string, options: object) => Contestant} */
+const inferdi = (title, options) => ({
+  title,
   package: '@inferdi/inferdi',
   scopes: 'registered once',
   disposal: 'awaited',
   async setup(services) {
     const { Container } = await import('@inferdi/inferdi');
-    const app = new Container();
+    const app = new Container(options);
     for (const { key, type, deps, lifetime } of services)
       app.registerClass(key, type, deps, lifetime === 'app' ? 'singleton' : 'scoped');
     return { open: () => app.createScope(), get: (scope, key) => scope.get(key), close: (scope) => scope.dispose() };
   },
-};
+});
 
 /** @type {Contestant} */
 const awilix = {
@@ -213,7 +213,9 @@ const typedInject = {
 export const contestants = {
   hand,
   ambit,
-  inferdi,
+  inferdi: inferdi('inferdi', {}),
+  // Its "fast mode": cycles and captive dependencies go unnoticed at run time.
+  'inferdi-fast': inferdi('inferdi, strict: false', { strict: false }),
   awilix,
   inversify,
   needle,
