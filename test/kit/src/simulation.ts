@@ -70,7 +70,7 @@ export class Parts {
   }
 }
 
-export interface Played {
+interface Played {
   readonly seed: number;
   /** The violations of the guarantees; empty where all hold. */
   readonly broken: readonly string[];
