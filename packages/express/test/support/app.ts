@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { Container, hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
+import { Container } from '@ambit/container';
 import { expectNoOpenScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
 import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
@@ -67,12 +67,3 @@ export async function expectAllEnded({ container, pool }: { container: Container
 
 export const POST = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 0\r\n\r\n';
 export const GET = 'GET / HTTP/1.1\r\nhost: test\r\n\r\n';
-
-/** Registers a service whose end is `end`. */
-export function registerEnding(container: Container, end: () => unknown): void {
-  container.addRegistration(
-    Registration.fromFactory(() => ({}))
-      .pipe(singleton(), scope(hasTag('request')), onDispose(end))
-      .to('IEnding'),
-  );
-}
