@@ -27,10 +27,10 @@ const RULES = {
   http: { mayUse: ['container', 'transaction'], knowsNo: ['(express|fastify)', SQL] },
   express: { mayUse: CORE, knowsNo: ['fastify', SQL] },
   fastify: { mayUse: CORE, knowsNo: ['express', SQL] },
-  fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(?!/host$)'] },
+  fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(/node)?$'] },
   hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
   nest: { mayUse: CORE, knowsNo: ['(express|fastify)', SQL] },
-  inspector: { mayUse: [...CORE, 'fetch', 'hono'], tests: [...HOSTS, 'outbox'], knowsNo: [SQL] },
+  inspector: { mayUse: ['container', 'transaction'], tests: [...HOSTS, 'outbox'], knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   // Reads programs; it imports nothing that it reports on.
   doctor: { mayUse: [], knowsNo: [HTTP, SQL] },
@@ -115,7 +115,7 @@ export default {
       ];
     }),
     refuse(['service/**'], [LEAVES, undeclared('service')]),
-    refuse(['service/*', 'service/{test,chaos,failover}/**'], [LEAVES, undeclared('service', { inTests: true })]),
+    refuse(['service/*', 'service/test/**'], [LEAVES, undeclared('service', { inTests: true })]),
     refuse(['test/kit/src/**'], [undeclared('test')]),
     refuse(['test/{hosts,simulation}/**'], [undeclared('test', { inTests: true })]),
     ...['examples', 'bench'].map((folder) => refuse([`${folder}/**`], [undeclared(folder, { inTests: true })])),

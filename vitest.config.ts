@@ -74,6 +74,7 @@ const BROWSER = 'packages/inspector/test/browser/*.test.ts';
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
   'test/hosts/process.test.ts',
+  'packages/doctor/test/oxlint.test.ts',
   'packages/idempotency/test/rollback-on-timeout.test.ts',
   'packages/outbox/test/{kills,summer-time}.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',

@@ -12,7 +12,7 @@ import { Pages } from './pages.mjs';
 
 /** What a reader of the documents looks for is hardly ever in these. */
 const BESIDE =
-  /^(source|test|packages\/container\/test|service\/chaos)\/|^(changelog|changesets|architecture|contributing|decisions)\.md$/;
+  /^(source|test|packages\/container\/test)\/|^(changelog|changesets|architecture|contributing|decisions)\.md$/;
 
 /**
  * @param {string} root of the repository

@@ -1,6 +1,6 @@
 // Everything CI runs, one named step after another:
 //   npm run check                      all steps, but for those that seldom find anything and take long
-//   npm run check -- --all             these, too: chaos, failover, random seeds, the matrix, further versions of Node
+//   npm run check -- --all             these, too: the whole laboratory, random seeds, the matrix, further versions of Node
 //   npm run check -- quick [commit]     what changed since main, in less than half a minute; HEAD~1: another commit than main
 //   npm run check -- lint layering     these steps only, after a build where they read what was built
 //   npm run check -- --except tests    all but these; --verbose shows the output of steps that pass, too
@@ -67,7 +67,7 @@ const STEPS = {
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
   sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
-  // The short form of what has found most; with -all, all of them, for hours.
+  // The short form of what has found most; with --all, all of them, for hours.
   lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
   galera: `${SERVERS} && node lab/run.mjs galera --short`,
   'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,

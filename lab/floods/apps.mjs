@@ -1,5 +1,5 @@
 /**
- * The same small application on each framework, alone or with Ambit: `node lab/apps.mjs express|fastify|hono|node bare|ambit`. It prints its
+ * The same small application on each framework, alone or with Ambit: `node lab/floods/apps.mjs express|fastify|hono|node bare|ambit`. It prints its
  * port, and is what `pieces.mjs` and `pipelining.mjs` attack. Bodies are read as the frameworks' own documentation reads them.
  */
 import { createServer } from 'node:http';

@@ -129,7 +129,7 @@ function checkAccess(header: string): void {
     const access = new AccessControl({ token, isDevelopment: true }).access(request);
     return typeof access === 'string' ? access : 'too many wrong tokens';
   };
-  const basic = /^basic (.*)$/is.exec(header)?.[1] ?? '';
+  const basic = /^basic ([\w+/=]+)$/i.exec(header)?.[1] ?? '';
   const isPassword = Buffer.from(basic, 'base64').toString().split(':').slice(1).join(':') === TOKEN;
   const isToken = isPassword || /^bearer (.*)$/is.exec(header)?.[1] === TOKEN;
   const byToken = ask({ host: 'example.org', authorization: header }, TOKEN);

@@ -558,3 +558,20 @@ createContainer().register({
     },
   ],
 };
+
+/** Each case as a file of its own. */
+export const all = Object.entries(cases).flatMap(([rule, list]) =>
+  list.map((each, index) => ({ ...each, rule, file: `${rule}-${index}.${each.ts ? 'ts' : 'js'}` })),
+);
+
+export interface Reported {
+  readonly file: string;
+  readonly rule: string;
+  readonly line: number;
+}
+
+/** The lines that a rule reports in its case; a line of another rule's case is a mistake, too. */
+export const linesOf = (reports: readonly Reported[], file: string) =>
+  reports.filter((each) => each.file === file).map(({ rule, line }) => `${line} ${rule}`);
+
+export const expectedOf = ({ lines = [], rule }: Case & { rule: string }) => lines.map((line) => `${line} ${rule}`);

@@ -1,17 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks } from '../src/rules/index.js';
 import { run } from '../src/run.js';
-import { type Case, cases } from './cases.js';
+import { all, cases, expectedOf, linesOf, type Reported } from './cases.js';
 
 const root = join(import.meta.dirname, '../../..');
-const all = Object.entries(cases).flatMap(([rule, list]) =>
-  list.map((each, index) => ({ ...each, rule, file: `${rule}-${index}.${each.ts ? 'ts' : 'js'}` })),
-);
-
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'doctor-'));
@@ -28,18 +23,6 @@ it('has cases that each rule reports, and that it does not', () => {
   }
 });
 
-interface Reported {
-  readonly file: string;
-  readonly rule: string;
-  readonly line: number;
-}
-
-/** The lines that a rule reports in its case; a line of another rule's case is a mistake, too. */
-const linesOf = (reports: readonly Reported[], file: string) =>
-  reports.filter((each) => each.file === file).map(({ rule, line }) => `${line} ${rule}`);
-
-const expectedOf = ({ lines = [], rule }: Case & { rule: string }) => lines.map((line) => `${line} ${rule}`);
-
 describe('the command', () => {
   let reports: Reported[];
   beforeAll(() => {
@@ -47,39 +30,6 @@ describe('the command', () => {
     run([join(folder, 'src'), '--json'], (text) => void printed.push(text), console.error);
     const { reports: found } = JSON.parse(printed.join('')) as { reports: Reported[] };
     reports = found.map((each) => ({ ...each, file: each.file.split('/').at(-1) ?? '' }));
-  });
-
-  it.each(all)('$rule: $name', (each) => {
-    expect(linesOf(reports, each.file)).toEqual(expectedOf(each));
-  });
-});
-
-describe('oxlint', () => {
-  let reports: Reported[];
-  beforeAll(() => {
-    const plugin = join(import.meta.dirname, '../dist/index.js');
-    const rules = Object.fromEntries(checks.map(({ name }) => [`ambit/${name}`, 'error']));
-    const config = join(folder, 'oxlint.json');
-    writeFileSync(
-      config,
-      JSON.stringify({ categories: { correctness: 'off' }, jsPlugins: [{ name: 'ambit', specifier: plugin }], rules }),
-    );
-    const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
-    const { stdout, stderr } = spawnSync(process.execPath, [oxlint, '-c', config, '--format', 'json', 'src'], {
-      cwd: folder,
-      encoding: 'utf8',
-    });
-    if (!stdout.startsWith('{')) throw new Error(stdout + stderr);
-    const { diagnostics } = JSON.parse(stdout) as {
-      diagnostics: { code: string; filename: string; labels: { span: { line: number } }[] }[];
-    };
-    reports = diagnostics
-      .map(({ code, filename, labels }) => ({
-        file: filename.split('/').at(-1) ?? '',
-        rule: /\((.*)\)/.exec(code)?.[1] ?? code,
-        line: labels[0]?.span.line ?? 0,
-      }))
-      .toSorted((a, b) => a.line - b.line);
   });
 
   it.each(all)('$rule: $name', (each) => {

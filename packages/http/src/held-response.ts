@@ -53,7 +53,7 @@ export interface ErrorHandlers {
  * ```ts
  * import type { IncomingMessage, ServerResponse } from 'node:http';
  * import { report, type RequestTransaction } from '@ambit/http/host';
-import { HeldResponse } from '@ambit/http/node';
+ * import { HeldResponse } from '@ambit/http/node';
  *
  * type Next = (error?: unknown) => void;
  * function hold(req: IncomingMessage, res: ServerResponse, transaction: RequestTransaction, next: Next): void {
@@ -345,7 +345,7 @@ export class HeldResponse {
  * import type { ServerResponse } from 'node:http';
  * import type { ScopedRequest } from '@ambit/http';
  * import { prepareTransactionOptions } from '@ambit/http/host';
-import { beginTransaction, RequestHost } from '@ambit/http/node';
+ * import { beginTransaction, RequestHost } from '@ambit/http/node';
  *
  * const prepare = prepareTransactionOptions<ScopedRequest>({ isolation: 'serializable' });
  * const host = RequestHost.withoutScopes('inTransaction()');

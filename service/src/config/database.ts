@@ -77,7 +77,7 @@ export function readDatabase(variables: Variables): DatabaseConfig {
 
 /** One URL for each host, or none if the text is invalid. */
 function postgresUrls(text: string): URL[] {
-  if (!/^postgres(?:ql)?:\/\/./i.test(text)) return [];
+  if (!/^postgres(?:ql)?:\/\/\S+$/i.test(text)) return [];
   try {
     // The driver accepts a percent sign that begins no escape, so this does, too.
     decodeURIComponent(text.replaceAll(/%(?![\da-f]{2})/gi, '%25'));

@@ -95,17 +95,9 @@ export class SourceFile {
     return this.#above(node, isFunction);
   }
 
-  classOf(node: Node): Class | undefined {
-    return this.#above(node, isClass);
-  }
-
   #above<T extends Node>(node: Node, accepts: (node: Node) => node is T): T | undefined {
     for (const ancestor of this.ancestorsOf(node)) if (accepts(ancestor)) return ancestor;
     return undefined;
-  }
-
-  get moduleVariables(): Iterable<Variable> {
-    return this.#scopes.get(this.program)?.values() ?? [];
   }
 
   moduleVariable(name: string): Variable | undefined {

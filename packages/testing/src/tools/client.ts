@@ -70,11 +70,6 @@ export class RawClient {
     return this.#bytes.toString();
   }
 
-  /** How many bytes the server has not taken yet. */
-  get unsent(): number {
-    return this.#socket.writableLength;
-  }
-
   /** Resolves when the operating system has taken everything that was sent. */
   async sent(): Promise<void> {
     if (this.#socket.writableLength > 0) await once(this.#socket, 'drain');

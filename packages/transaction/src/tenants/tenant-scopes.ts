@@ -42,7 +42,7 @@ function whenDisposed(scope: IContainer, fn: () => void): void {
   if (scope.defer) return void scope.defer(fn);
   const dispose = scope.dispose.bind(scope);
   let disposing: Promise<void> | undefined;
-  scope.dispose = () => (disposing ??= (async () => dispose())().finally(fn));
+  scope.dispose = (reason) => (disposing ??= (async () => dispose(reason))().finally(fn));
 }
 
 /** How long a scope that was handed out stays in use, although nobody opens a scope below it. */
