@@ -106,7 +106,7 @@ export default {
       }));
       return [
         refuse([`${folder}/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder)]),
-        // What is bundled is installed with the package.
+        // The page is bundled, so its packages are development dependencies.
         refuse([`${folder}/page/**`], [others(mayUse), ...unheard, LEAVES, undeclared(folder, { inTests: true })]),
         refuse(
           [`${folder}/*`, `${folder}/**/test/**`],

@@ -77,7 +77,7 @@ const STEPS = {
   // The benchmarks have dependencies of their own.
   documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
-  // What `npm test` tries on two databases and on Express.
+  // `npm test` tries the same on two databases and on Express only.
   contracts: `${ALL} vitest run --project shared --project isolated contract.test test/hosts/fastify packages/container packages/inspector/test/bounds packages/inspector/test/canaries packages/outbox packages/idempotency packages/transaction/test/postgres-limits service`,
   programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',

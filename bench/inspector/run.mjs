@@ -1,5 +1,5 @@
 /**
- * What the inspector costs the service while no page is open, and while it records: `node bench/inspector/run.mjs [--processes 4] [--rounds 24]
+ * The cost of the inspector in the service, while no page is open and while it records: `node bench/inspector/run.mjs [--processes 4] [--rounds 24]
  * [--requests 400] [--work user,users,new-user,order-1] [--write]`. Many short rounds are more exact than a few long ones: no
  * machine is equally fast for long.
  */

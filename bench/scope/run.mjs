@@ -31,7 +31,7 @@ const asked = pick(options.work ?? (options.check ? Object.keys(targets).join() 
   'flat',
 ]);
 
-/** Who cannot await a disposal takes no part in the work that is about one. */
+/** A contestant that cannot await a disposal is left out where disposal is measured. */
 const able = (name, work) =>
   !all[name].cannot?.includes(work) && (all[name].disposal === 'awaited' || !works[work]?.disposable);
 

@@ -1,4 +1,4 @@
-/** What the hand-written contestants have in common, beside the database: rules for bodies and the log. */
+/** Rules for bodies, and the log, of all hand-written contestants. */
 import { pino, stdTimeFunctions } from 'pino';
 
 /** Lines are written before the call returns, as in the service. */

@@ -4,7 +4,7 @@ import type { Visit } from './visit.js';
 import { ROLLS_BACK } from './moments.js';
 import { breaking, ignore, pause, wait } from './work.js';
 
-/** What a handler may do, by name. */
+/** Everything that a handler may do, by name. */
 export type Deeds<S> = Readonly<Record<string, (scene: S) => unknown>>;
 
 /** Often what most handlers do, else any of these. */

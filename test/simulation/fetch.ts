@@ -128,7 +128,7 @@ export const fetchHost: SimulatedHost = {
   commits: true,
   scopeOnError: 'either',
   bringsScopes: false,
-  // Of several requests on a connection, only the first learns that the client has left.
+  // Only the first of several requests on a connection learns that the client has left.
   pipelines: false,
   // drain() knows no sockets, so what becomes of idle ones is the business of the server.
   closes: false,

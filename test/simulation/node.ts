@@ -178,9 +178,9 @@ async function respondToError(error: unknown, req: IncomingMessage, res: ServerR
   visit.isTooLate ||= Object(error).code === 'AMBIT_TX_TIMEOUT';
   const waits = !visit.run.calm && visit.run.chance.of(0.4);
   if (waits) await pause(visit);
-  // What has begun cannot become an error any more.
+  // A response that has begun cannot become an error any more.
   if (res.headersSent) return void (res.writableEnded || res.destroy());
-  // Where the handler did not fail, a success in place of its error is replaced only after a second.
+  // A success in place of a handler's error is replaced at once only where the handler failed, otherwise after a second.
   const status = visit.respondsWithError(statusOf(error), waits || visit.first !== 'failed');
   sendJson(res, status, { mark: visit.mark, error: Object(error).code ?? 'failed' });
 }

@@ -37,7 +37,7 @@ export interface ErrorHandlers {
   readonly timeOut?: (error: TransactionError) => void;
   /** Whether the host would have been notified of a failure of what responds now. Default: it would */
   readonly wouldSeeFailure?: () => boolean;
-  /** Whether all handlers have finished, so that only an error handler can respond. Default: one may still be running */
+  /** True once all handlers have finished, so that only an error handler can respond. Default: one may still be running */
   readonly isHandlerDone?: () => boolean;
   /** Whether a handler that goes on with this has failed. Default: it has */
   readonly isError?: (given: unknown) => boolean;
@@ -195,8 +195,8 @@ export class HeldResponse {
   }
 
   /**
-   * Whether a response of this status may go out: what is rolled back is not reported as a success, unless by an error handler. Only of what
-   * responds while one is being called, and while no handler may go on, is it certain that it is the error handler.
+   * Decides whether a response of this status may go out: only an error handler may report success after a rollback. The error handler is the
+   * sender for certain only while it is being called and every other handler has finished.
    *
    * @param status - the status of the response
    * @returns false if the response must be discarded

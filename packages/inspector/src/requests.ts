@@ -51,7 +51,7 @@ const LINGERS_MS = 10_000;
 /** One request, from its arrival until its last scope is closed: a bounded number of records, and what they come to. */
 export class RequestRecord {
   readonly start: number;
-  /** What a list says of it. */
+  /** Its row in a list. */
   readonly summary: Mutable<RequestSummary> & { readonly troubles: TroubleKind[] };
   /** The ids of its troubles. */
   readonly #noted = new Set<string>();
@@ -59,7 +59,7 @@ export class RequestRecord {
   #arrival: Arrival | undefined;
   readonly #slowMs: number;
   readonly #records: Recorded[] = [];
-  /** What it waits for at the moment. */
+  /** The statements and calls in progress. */
   readonly #awaited: Awaited[] = [];
   /** How many statements and calls it has sent until its response. */
   #sent = 0;

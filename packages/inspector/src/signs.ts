@@ -1,7 +1,7 @@
 import { ms } from './names.js';
 import type { Cause, RequestDetails, Step, TroubleKind } from './wire.js';
 
-/** What shows one occurrence of a trouble. Those with the same kind, place, statement and error have one cause. */
+/** One occurrence of a trouble. Occurrences of the same kind, place, statement and error have one cause. */
 export interface Evidence {
   /** One sentence: what happened, and why, without values of the application. */
   readonly cause: string;
@@ -32,7 +32,7 @@ export interface Limits {
 }
 
 interface Rule {
-  /** What to do about it, where its evidence does not say. */
+  /** The fix, where the evidence has none of its own. */
   readonly fix: string;
   /** Looks for it in a request that is complete. */
   readonly find?: (request: RequestDetails, limits: Limits) => readonly Evidence[];
@@ -148,7 +148,7 @@ const CONFLICT = /\b(?:40P01|40001)\b/;
 /** The codes of what was cancelled. */
 const CANCELLED = /\b(?:57014|AMBIT_TX_ABORTED|AbortError)\b/;
 
-/** What went wrong in a request, each cause once. */
+/** The troubles of a request, each cause once. */
 export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
   const found = Object.entries(RULES).flatMap(([kind, { find = () => [] }]) =>
     find(request, limits).map((one) => signOf({ kind: kind as TroubleKind, ...one })),
@@ -179,7 +179,7 @@ export function signOf(found: Omit<Sign, 'id'>): Sign {
   return { ...found, id: hash.toString(36) };
 }
 
-/** What people and tools read of it. @param definition - the line of a service */
+/** The sign as people and tools read it. @param definition - the line of a service */
 export function causeOf(sign: Sign, definition: (service: string) => string | undefined = () => undefined): Cause {
   const { id, kind, cause, sql, error, fix, service } = sign;
   const where = sign.where ?? (service === undefined ? undefined : definition(service));
@@ -223,7 +223,7 @@ function failedServices(request: RequestDetails): Evidence[] {
   });
 }
 
-/** What a statement failed with, by its error. */
+/** The kind of a failed statement, by its error. */
 const FAILURES: readonly (readonly [TroubleKind, RegExp])[] = [
   ['after commit', /AMBIT_TX_FINISHED/],
   ['deadlock', CONFLICT],

@@ -49,7 +49,7 @@ interface Held {
 
 /** Tags may be made from data. */
 const MOST_KINDS = 100;
-/** Of more open scopes than these, the newest are known. */
+/** The newest are known where more scopes than these are open. */
 const MOST_OPEN = 5000;
 const MOST_SHOWN = 40;
 /** Those who waited for a connection look at them within the same milliseconds. */

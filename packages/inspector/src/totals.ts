@@ -6,7 +6,7 @@ const SHORTEST_MS = 0.001;
 /** How many routes a row lists. */
 const MOST_ROUTES = 8;
 
-/** What happened under one name. Durations are in buckets that grow by a factor, so that any number of them takes the same memory. */
+/** Counts and durations under one name. Durations are in buckets that grow by a factor, so that any number of them takes the same memory. */
 export class Row<Counted extends string> {
   readonly counts: Partial<Record<Counted, number>>;
   /** The line that was the first to do it. */

@@ -18,7 +18,7 @@ const MOST_GROUPS = 200;
 const MOST_REQUESTS = 5;
 const MOST_ROUTES = 8;
 
-/** What went wrong since the recording began, by its cause. */
+/** Everything that went wrong since the recording began, by cause. */
 export class Troubles {
   /** In the order in which each occurred last. */
   readonly #groups = new Map<string, Group>();

@@ -1,4 +1,4 @@
-// What the server of the inspector sends to its page, and what its tools return.
+// Messages of the inspector's server to its page, and the results of its tools.
 
 export interface GraphBox {
   readonly id: string;
@@ -128,7 +128,7 @@ export interface Cause {
   readonly fix: string;
 }
 
-/** What went wrong, once or often, from one cause, whose sentence is that of the last time. */
+/** A trouble of one cause, seen once or often; the sentence is that of the last time. */
 export interface Trouble extends Cause {
   readonly count: number;
   /** Milliseconds since 1970. */
@@ -168,7 +168,7 @@ export interface RequestSummary {
   readonly statementMs: number;
   /** The kinds of its troubles. */
   readonly troubles: readonly TroubleKind[];
-  /** Whether something went wrong, or took long. */
+  /** True where something went wrong, or took long. */
   readonly trouble: boolean;
 }
 
@@ -201,7 +201,7 @@ export interface Step {
   readonly late?: number;
   /** The number of the scope in which it happened; of a scope its own. */
   readonly span?: number;
-  /** Of a scope its kind. While it is open, it has no duration. */
+  /** The kind of a scope, which has no duration while it is open. */
   readonly box?: string;
   readonly key?: string;
   /** Of a key that could not be resolved: from the key that was asked for, to the one that failed. */

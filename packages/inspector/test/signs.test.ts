@@ -4,8 +4,8 @@ import type { RequestDetails, Step } from '../src/wire.js';
 import { details } from './support/requests.js';
 
 /**
- * What a request looks like: its steps, each with its time, its kind and what else it has; what is said of the request; and behind the arrow
- * each trouble that is found, with a part of what it says. There are no others. `0-4` stands for five steps.
+ * Requests, each under its name: a line for each step with its time, kind and fields, a line `request` with fields of the whole, and behind the
+ * arrow each trouble that is found, with a part of its fields; no other is found. `0-4` stands for five steps.
  */
 const EXAMPLES = `
 N+1: from several lines, not after the response

@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 import { TransactionError } from '@ambit/transaction';
 import { isObservable, tap } from 'rxjs';
 
-/** Where the scope of a transaction keeps the call of the handler that it was begun for. */
+/** The key under which the scope of a transaction keeps the call of its handler. */
 const CALL = Symbol.for('@ambit/nest/handler-call');
 
 interface OfCall {

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { copyMetadata } from './nest-internals.js';
 import { isUnitTest } from './unit-tests.js';
 
-/** Where the scopes of requests, messages and jobs are opened, and with which tags. */
+/** The container and the tags of the scopes of requests, messages and jobs. */
 export interface ScopeSettings {
   readonly container: ParentScope<IncomingMessage>;
   readonly tags: readonly string[];

@@ -141,7 +141,7 @@ interface Delivery {
 }
 
 async function deliverAfterCommit(scope: IContainer, { handler, options, next, subscriber }: Delivery): Promise<void> {
-  // What interceptors made of the handler's failure.
+  // The values that interceptors emitted in place of the handler's failure.
   let instead: unknown[] | undefined;
   const work = async (inner: IContainer): Promise<unknown[]> => {
     instead = undefined;

@@ -5,7 +5,7 @@ export function declareUnitTests(): void {
   areRunning = true;
 }
 
-/** Whether a decorated method that is called outside of a scope is called as it is. */
+/** True where a decorated method without a scope is called as it is. */
 export function isUnitTest(): boolean {
   return areRunning;
 }

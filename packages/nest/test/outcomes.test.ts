@@ -9,12 +9,12 @@ import { containerWith, create, openDatabase, PLATFORMS, type Send, serve } from
 import { nestjsCls } from './support/nestjs-cls.js';
 import { outcomesOf, type Place, type Scenario, type Subject } from './support/outcomes.js';
 
-/** What a client got, from whom, and what was stored. */
+/** The response, its sender, and the rows that were stored. */
 type Outcomes = readonly [handler: string, service: string];
 
 interface Row extends Scenario {
   readonly ambit: Outcomes;
-  /** Of nestjs-cls, where it is another one. */
+  /** The outcome with nestjs-cls, where it differs. */
   readonly cls?: Outcomes;
   readonly why?: string;
 }

@@ -44,9 +44,9 @@ export interface MigrationRules {
 export interface IEngine {
   readonly dialect: ISqlDialect;
   readonly migrations: MigrationRules;
-  /** Where the database is, for messages. */
+  /** The place of the data, for messages. */
   readonly place: string;
-  /** What to do where it cannot be used. */
+  /** The advice where it cannot be used. */
   readonly advice: string;
   /** Within this process: no command can reach it. */
   readonly isInMemory: boolean;

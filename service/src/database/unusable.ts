@@ -22,7 +22,7 @@ export function explained(error: unknown, { place, advice }: IEngine): unknown {
   return new ExplainedError(`${what}. ${advice}.`, 1, { cause: error });
 }
 
-/** Whether a table or a column is missing. */
+/** True where a table or a column is missing. */
 export const isAbsence = (error: unknown): boolean =>
   /^42(?:P01|703|S02|S22)$/.test(sqlStateOf(error) ?? '') || /^no such (?:table|column)\b/.test(reasonOf(error));
 

@@ -23,7 +23,7 @@ type Publish = <T extends { readonly id: string }>(topic: string, about: T) => P
 function publishIn(transaction: IContainer, outbox: Outbox, relay: Relay): Publish {
   const connection = transaction.resolve('IConnection');
   return async (topic, about) => {
-    // What happens to one order or user is sent in order.
+    // Events of one order or user are delivered in order, because they share a key.
     await outbox.publish(connection, { topic, key: about.id, payload: about });
     afterCommit(transaction, () => relay.wake());
     return about;

@@ -59,7 +59,7 @@ function serveFetch(fetch: Fetch, onError: (error: unknown) => Response): Promis
   });
 }
 
-/** What a function of a `Request` cannot know or decide, whatever its host. */
+/** A function of a `Request` cannot know or decide this, whatever its host. */
 const WITHOUT_A_SOCKET: readonly Exception[] = [
   {
     test: /is the request scope again in the error handler/,
@@ -89,7 +89,7 @@ const HTTP_2_ON_HTTP_1: Exception = {
   because: 'the server refuses such a request',
 };
 
-/** What each server refuses, and how it closes, is its own. */
+/** Servers differ in the requests that they refuse, and in how they close. */
 const OF_THE_SERVER: Readonly<Record<typeof runtime, readonly Exception[]>> = {
   Node: [
     {

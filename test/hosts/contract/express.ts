@@ -17,7 +17,7 @@ import { hasTag, Registration, scope } from '@ambit/container';
 import { RawClient } from '@ambit/test-kit';
 import { serveOnExpress } from '../adapters/express.js';
 
-/** What the tables say of the middleware-based host only: `resolve` and `withDeps`. */
+/** The rows of the tables for the middleware-based host only: `resolve` and `withDeps`. */
 export function expressHelperContract(test: StageTest): void {
   describe('the helpers', () => {
     test('resolve(req, key) is req.container.resolve(key)', async ({ stage }) => {
@@ -72,7 +72,7 @@ export function expressHelperContract(test: StageTest): void {
   });
 }
 
-/** What the tables say of the middleware-based host only: the response that waits for COMMIT. */
+/** The rows of the tables for the middleware-based host only: the response that waits for COMMIT. */
 export function expressResponseContract(test: StageTest): void {
   describe('a response behind withTransaction()', () => {
     test('a response that cannot be serialised is rolled back', async ({ stage }) => {

@@ -7,7 +7,7 @@ import { Pause } from '@ambit/test-kit';
 import { ORDER } from '@ambit/testing/tools';
 import { fastifyWith, serveOnFastify } from '../adapters/fastify.js';
 
-/** What the tables say of the plugin-based host only: the container plugin. */
+/** The rows of the tables for the plugin-based host only: the container plugin. */
 export function fastifyContainerContract(test: StageTest): void {
   describe('the container plugin', () => {
     test('the plugins go by the names container and transaction', async ({ stage }) => {
@@ -270,7 +270,7 @@ export function fastifyTransactionContract(test: StageTest): void {
   });
 }
 
-/** What a transaction of a route guarantees on a real connection. */
+/** Guarantees of a route's transaction on a real connection. */
 export function fastifyRouteTransactionContract(test: StageTest): void {
   describe('a route with config.transaction', () => {
     test('begins, commits and releases its connection before the response', async ({ stage }) => {

@@ -148,7 +148,7 @@ export interface Stage {
     work: (session: OrmSession, scope: IContainer) => Promise<T>,
     options?: RunOptions,
   ): Promise<T>;
-  /** What is committed, read past the ORM. */
+  /** The committed authors, read past the ORM. */
   committedAuthors(this: void): Promise<object[]>;
 }
 

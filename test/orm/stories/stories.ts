@@ -333,7 +333,7 @@ function failureStories(stage: Stage): void {
   });
 }
 
-/** What the application sees of a statement that the database refused. */
+/** A statement that the database refused, as the application sees it. */
 function errorStories(stage: Stage): void {
   const { inTransaction, orm, kind } = stage;
   const refused = orm.refused ?? ((error: unknown) => error);
@@ -526,7 +526,7 @@ function poolStories(stage: Stage): void {
   });
 }
 
-/** What every ORM must do on a transaction's connection, on each database that it supports. */
+/** Every ORM must do this on a transaction's connection, on each database that it supports. */
 export function ormStories(orm: Orm): void {
   const pools = [
     ...orm.databases.map((kind) => ({ kind, driver: undefined, name: kind })),

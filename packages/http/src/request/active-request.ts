@@ -28,7 +28,7 @@ const SIGNALS: NonNullable<ScopeOptions['services']> = {
   IShutdownSignal: (scope) => ActiveRequest.of(scope)?.shutdownSignal,
 };
 
-/** What request scopes are opened with. */
+/** The options of every request scope. */
 interface OpenOptions extends ScopeOptions {
   tags: string[];
 }

@@ -20,7 +20,7 @@ const CUT_OFF = `[document.documentElement.scrollWidth - innerWidth, ...[...docu
   })
   .map((element) => element.outerHTML)]`;
 
-/** What each view shows of requests. */
+/** An element of each view that is there once requests are shown. */
 const CONTENT = { Now: '#now .trouble', Requests: '#requests .request', Graph: '.service', Totals: 'tbody tr' };
 
 /** One story: each test goes on where the one before has left the page. */

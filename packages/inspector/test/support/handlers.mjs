@@ -1,5 +1,5 @@
 // @ts-check
-// What goes wrong in these handlers is meant. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
+// These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -18,12 +18,12 @@ import {
 import { APP_FILTER, HttpAdapterHost } from '@nestjs/core';
 import { catchError, from, map, type Observable, of, retry, timeout } from 'rxjs';
 
-/** Where the decorator stands. */
+/** The place of the decorator. */
 export type Place = 'handler' | 'class' | 'both' | 'service';
 
-/** What happens in one request. */
+/** One request: who fails, and how. */
 export interface Scenario {
-  /** What the client gets, and what is stored, in a line of the guide. */
+  /** The case, as the guide names it. */
   readonly what: string;
   readonly fails?: 'service' | 'handler' | 'COMMIT';
   /** The first call fails, and no other. */

@@ -4,7 +4,7 @@ import type { Savepoint } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { rowsInChunks } from '../target.js';
 
-/** What this adapter uses of TypeORM's `DataSource`. An application that does not use TypeORM needs none of its types. */
+/** The part of TypeORM's `DataSource` that this adapter uses. An application that does not use TypeORM needs none of its types. */
 export interface TypeormDataSource<M extends object> {
   /** Those that TypeORM notifies of a transaction. */
   readonly subscribers: readonly unknown[];

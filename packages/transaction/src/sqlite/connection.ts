@@ -162,7 +162,7 @@ export class SqliteConnection implements Wire {
     return this.#engine.isOpen && !this.#engine.inTransaction;
   }
 
-  /** Of what begins outside of a transaction. */
+  /** Checks the file, and opens it again if it was closed, before BEGIN and before a statement outside of a transaction. */
   #getReady(): void {
     this.#options.file?.check();
     if (this.#reopen && !this.#engine.isOpen) this.#engine = this.#reopen();
