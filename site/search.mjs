@@ -23,7 +23,7 @@ export const searchOptions = /** @type {const} */ ({
     const { titles } = /** @type {{ titles: string[] }} */ (section);
     const kinds = /** @type {[RegExp, number][]} */ ([
       [/\/(#|documentation)/, 0.1],
-      [/\/rules\//, 0.25],
+      [/\/rules\.html/, 0.25],
       [/\/(api|benchmarks)|\/errors\.html#(?!errors$)/, 0.4],
       [/\/service\//, 0.9],
       [/\/concepts\//, 2.1],

@@ -41,7 +41,7 @@ const QUERIES: readonly [query: string, wish: string, page: string][] = [
   ['graceful shutdown', 'stop without losing requests', '/guides/graceful-shutdown.html'],
   ['memory leak', 'find it', '/troubleshooting.html'],
   ['websocket', 'have a scope for each message', '/guides/scopes-without-http.html#websockets'],
-  ['awilix', 'move from it', '/coming-from/awilix.html'],
+  ['awilix', 'move from it', '/coming-from/containers.html#awilix'],
   ['express', 'use Ambit on it', '/packages/express.html'],
   ['fastify', 'use Ambit on it', '/packages/fastify.html'],
   ['hono', 'use Ambit on it', '/packages/hono.html'],

@@ -6,13 +6,9 @@ const root = join(import.meta.dirname, '../..');
 const pages = await pagesOf(root);
 const pagesWithCode = pages.filter((page) => page.examples.length > 0);
 
-/**
- * Where services are registered one by one; all other pages teach `lifetimes()`. The spec of the service fixes `Registration`, and who comes from
- * ts-ioc-container knows it.
- */
+/** Where services are registered one by one; all other pages teach `lifetimes()`. The spec of the service fixes `Registration`. */
 const ABOUT_REGISTRATIONS = [
   'service/README.md',
-  'docs/coming-from/ts-ioc-container.md',
   'docs/guides/registrations.md',
   'packages/container/src/registration.ts',
 ];

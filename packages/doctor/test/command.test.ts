@@ -34,7 +34,7 @@ it('prints file, line, problem, fix and page, and exits with 1', () => {
   const { code, printed } = started({ 'save.ts': WRONG });
   expect(code).toBe(1);
   expect(printed).toMatch(
-    /save\.ts:4:11 {2}no-pool-in-transaction\n {2}`db` runs this query .*\n {2}Fix: .*\n {2}docs\/rules\/no-pool-in-transaction\.md\n/,
+    /save\.ts:4:11 {2}no-pool-in-transaction\n {2}`db` runs this query .*\n {2}Fix: .*\n {2}docs\/rules\.md#no-pool-in-transaction\n/,
   );
   expect(printed).toContain('1 file read, 1 problem found.');
 });

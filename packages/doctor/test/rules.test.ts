@@ -37,15 +37,15 @@ describe('the command', () => {
   });
 });
 
-describe('the page of a rule', () => {
-  const pageOf = (name: string) => readFileSync(join(root, 'docs/rules', `${name}.md`), 'utf8');
-  const examplesOf = (page: string) => Array.from(page.matchAll(/^```ts.*\n([^]*?)^```$/gm), ([, code = '']) => code);
+describe('the description of a rule', () => {
+  const sections = readFileSync(join(root, 'docs/rules.md'), 'utf8').split(/^## /m);
 
   it.each(checks)('$name: its wrong program is reported, its right one is not', ({ name, description }) => {
-    const page = pageOf(name);
-    expect(page).toContain(description);
-    const [wrong = '', right = '', ...more] = examplesOf(page);
-    expect(more).toEqual([]);
+    const section = sections.find((text) => text.startsWith(`${name}\n`)) ?? '';
+    expect(section).toContain(description);
+    const [, diff = ''] = /^```diff\n([^]*?)^```$/m.exec(section) ?? [];
+    const wrong = diff.replaceAll(/^\+.*\n/gm, '').replaceAll(/^[- ]/gm, '');
+    const right = diff.replaceAll(/^-.*\n/gm, '').replaceAll(/^[+ ]/gm, '');
     const reported = [wrong, right].map((code, index) => {
       const file = join(folder, `${name}-page-${index}.ts`);
       writeFileSync(file, code);

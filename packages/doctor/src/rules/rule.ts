@@ -17,4 +17,4 @@ export interface Check {
   find(file: SourceFile, project: Project): Iterable<Finding>;
 }
 
-export const pageOf = ({ name }: Check): string => `docs/rules/${name}.md`;
+export const pageOf = ({ name }: Check): string => `docs/rules.md#${name}`;
