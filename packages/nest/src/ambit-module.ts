@@ -108,8 +108,8 @@ export class AmbitModule {
     this.#modules = modules;
     const scopes = { ...options, onDisposeError, current: true };
     this.#host = RequestHost.over<IncomingMessage>(container, scopes, 'AmbitModule.forRoot()');
-    // Before those of other modules and of the application: interceptors are called in this order, and filters are looked for in the reverse.
     this.scopeSettings = { container, tags, onDisposeError };
+    // Before those of other modules and of the application: interceptors are called in this order, and filters are looked for in the reverse.
     config.addGlobalInterceptor(new ScopeInterceptor({ ...this.scopeSettings, onSecondResponse }));
     config.addGlobalFilter(new ErrorFilter(() => adapterHost.httpAdapter));
     this.#attach();

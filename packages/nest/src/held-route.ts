@@ -25,10 +25,18 @@ interface Platform {
   /** The reply of Fastify, which has headers of its own. */
   readonly reply: (Parameters<typeof clearRepresentation>[0] & Parameters<typeof followTrailers>[0]) | undefined;
   /** Calls the exception filters of the application, where the router no longer waits for the handler. */
-  readonly passOn: (error: unknown) => void;
+  readonly passOn: Fail;
   /** Reports what no response can carry. */
   readonly onSecondResponse: Reporter<ScopedRequest>;
 }
+
+type Fail = (error: unknown) => unknown;
+
+/**
+ * Nest's router awaits the handler, or COMMIT, and this function fails it; or it sends the result of the handler next; or the platform has
+ * an error for the exception filters; or none of these.
+ */
+type Phase = Fail | 'idle' | 'passed on' | 'returned';
 
 /** The handler of a route in its transaction: its response leaves after COMMIT, and what fails reaches the exception filters of the route. */
 export class HeldRoute {
@@ -41,14 +49,9 @@ export class HeldRoute {
   readonly #held: HeldResponse;
   readonly #released: Promise<void>;
   #release!: () => void;
-  /** Fails what the router awaits. */
-  #reject: ((error: unknown) => void) | undefined = undefined;
-  /** The handler has returned, and what the router sends is its result. */
-  #isReplying = false;
+  #phase: Phase = 'idle';
   /** The body of the response is a stream, which goes on when the response is refused. */
   #isStreaming = false;
-  /** What was given to the exception filters of the application. */
-  #passedOn: unknown = undefined;
 
   private constructor(handler: object, platform: Platform, transaction: Awaited<ReturnType<typeof beginTransaction>>) {
     const { request, response } = platform;
@@ -82,13 +85,12 @@ export class HeldRoute {
   run(work: () => Promise<unknown>): Promise<unknown> {
     const held = this.#held;
     return new Promise((resolve, reject) => {
-      this.#reject = reject;
+      this.#phase = reject;
       const succeed = async (result: unknown): Promise<void> => {
         if (held.hasResponse) await this.#released;
-        if (this.#reject !== reject) return;
-        this.#reject = undefined;
+        if (this.#phase !== reject) return;
         // In place of a handler that has failed, the result is sent as that of an exception filter is.
-        this.#isReplying = !this.#call.failure;
+        this.#phase = this.#call.failure ? 'idle' : 'returned';
         resolve(result);
       };
       const fail = (error: unknown): void => this.#fail(error, reject);
@@ -98,15 +100,13 @@ export class HeldRoute {
 
   /** Sends the result of the handler, and waits for COMMIT; or sends what an exception filter responds. */
   reply(send: () => unknown, body: unknown): unknown {
-    if (!this.#isReplying) return send();
-    this.#isReplying = false;
+    if (this.#phase !== 'returned') return send();
     const stream = body instanceof StreamableFile ? body.getStream() : undefined;
     this.#isStreaming = stream !== undefined;
     // Nest responds to it with 400.
     stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
-      const fail: (error: unknown) => void = reject;
-      this.#reject = (error) => afterClose(this.#platform.reply && stream, () => fail(error));
+      this.#phase = (error) => afterClose(this.#platform.reply && stream, () => reject(error as Error));
       try {
         const sent = send();
         const settle = (): void => resolve(sent);
@@ -120,12 +120,12 @@ export class HeldRoute {
 
   /** A handler has passed an error on past the router, or the platform has refused its response. */
   handleError(error: unknown, handle: () => unknown): unknown {
-    if (error === this.#passedOn) return handle();
-    this.#fail(error, handle);
-    return undefined;
+    if (this.#phase !== 'passed on') return this.#fail(error, handle);
+    this.#phase = 'idle';
+    return handle();
   }
 
-  #fail(error: unknown, respond: (error: unknown) => unknown): void {
+  #fail(error: unknown, respond: Fail): void {
     const held = this.#held;
     // Nobody waits for a response.
     if (held.isOfDisconnect(error)) return;
@@ -146,14 +146,12 @@ export class HeldRoute {
   /** The response must not leave: the exception filters respond in its place. */
   #replace(error: unknown): void {
     if (this.#held.isOfDisconnect(error)) return;
-    const reject = this.#reject;
-    if (!reject) this.#passedOn = error;
-    this.#respond(error, reject ?? this.#platform.passOn);
+    if (typeof this.#phase === 'function') this.#respond(error, this.#phase);
+    else this.#respond(error, this.#platform.passOn, 'passed on');
   }
 
-  #respond(error: unknown, respond: (error: unknown) => unknown): void {
-    this.#reject = undefined;
-    this.#isReplying = false;
+  #respond(error: unknown, respond: Fail, phase: Phase = 'idle'): void {
+    this.#phase = phase;
     this.#held.isHandlingError = true;
     const { reply } = this.#platform;
     if (reply) clearRepresentation(reply);

@@ -141,10 +141,9 @@ interface Delivery {
 }
 
 async function deliverAfterCommit(scope: IContainer, { handler, options, next, subscriber }: Delivery): Promise<void> {
-  // The values that interceptors emitted in place of the handler's failure.
-  let instead: unknown[] | undefined;
+  /** The failure of the handler, and the values that interceptors emitted in its place. */
+  let replaced: { readonly error: unknown; readonly values: unknown[] } | undefined;
   const work = async (inner: IContainer): Promise<unknown[]> => {
-    instead = undefined;
     const call = new HandlerCall(handler, {
       scope: inner,
       join: (handle) => runInTransaction(inner, handle, { ...keysOf(options), propagation: 'required' }),
@@ -153,12 +152,13 @@ async function deliverAfterCommit(scope: IContainer, { handler, options, next, s
       runInScope(inner, () => lastValueFrom(next.handle().pipe(toArray())));
     const values = await call.through(interceptors);
     if (!call.failure) return values;
-    instead = values;
-    throw call.failure.error;
+    replaced = { error: call.failure.error, values };
+    throw replaced.error;
   };
   const values = await runInTransaction(scope, work, options as RunOptions).catch((error: unknown) => {
-    if (!instead) throw error;
-    return instead;
+    // The values of a former attempt are void: a later one could not begin, or the time was up.
+    if (!replaced || replaced.error !== error) throw error;
+    return replaced.values;
   });
   for (const value of values) subscriber.next(value);
 }

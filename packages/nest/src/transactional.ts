@@ -71,8 +71,6 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
  */
 export function Transactional(options: TransactionalOptions = {}): TransactionalDecorator {
   return (target: object, name?: string | symbol, method?: PropertyDescriptor): void => {
-    if (method && methodInScope(method.value as Method))
-      throw invalidOption(`@Transactional() of ${String(name)}() has to stand below @InScope(), which opens its scope`);
     if (method) method.value = inTransaction(method.value as Method, options, name);
     else decorateHandlers(target as abstract new () => unknown, options);
   };
@@ -119,7 +117,11 @@ export function connectionOf(method: object, owner: string): string | undefined 
   return options.connection ?? 'IConnection';
 }
 
-function inTransaction(method: Method, options: TransactionalOptions, name?: string | symbol): Method {
+function inTransaction(method: Method, options: TransactionalOptions, name: string | symbol = method.name): Method {
+  if (methodInScope(method))
+    throw invalidOption(
+      `@Transactional() of ${String(name)}() has to stand below @InScope(), which opens its scope: on the method, not on the class`,
+    );
   const { rollbackOn: _, onSecondResponse: __, ...terms } = options;
   const run = { propagation: 'required', ...terms } as RunOptions;
   const decorated: Method = async function (this: unknown, ...args) {
@@ -132,7 +134,7 @@ function inTransaction(method: Method, options: TransactionalOptions, name?: str
     return runInTransaction(scope, work, run);
   };
   Object.defineProperty(decorated, OPTIONS, { value: options, configurable: true });
-  copyMetadata(method, decorated, name ?? method.name);
+  copyMetadata(method, decorated, name);
   return decorated;
 }
 

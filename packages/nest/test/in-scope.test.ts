@@ -3,6 +3,7 @@ import { InjectScoped, InScope, Transactional } from '@ambit/nest';
 import type { DatabasePool, IConnection } from '@ambit/transaction';
 import { type INestApplicationContext, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { MessagePattern } from '@nestjs/microservices';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { containerWith, openDatabase, QUIET, rootModule } from './support/app.js';
 
@@ -91,8 +92,8 @@ it('of an instance that NestJS did not make says so', async () => {
   });
 });
 
-it('stands above @Transactional()', () => {
-  const define = (): unknown => {
+it('stands above @Transactional(), also that of the class', () => {
+  const onMethod = (): unknown => {
     class Wrong {
       @Transactional()
       @InScope()
@@ -100,7 +101,16 @@ it('stands above @Transactional()', () => {
     }
     return Wrong;
   };
-  expect(define).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
+  const onClass = (): unknown => {
+    @Transactional()
+    class Wrong {
+      @MessagePattern('run')
+      @InScope()
+      async run(): Promise<void> {}
+    }
+    return Wrong;
+  };
+  for (const define of [onMethod, onClass]) expect(define).toThrow(/run\(\) has to stand below @InScope\(\)/);
 });
 
 it('needs AmbitModule, which NestJS says where it is missing', async () => {

@@ -50,6 +50,14 @@ class Orders {
     return this.place(id);
   }
 
+  @MessagePattern('retried')
+  @UseInterceptors({ intercept: (_context, next) => next.handle().pipe(catchError(() => of('caught'))) })
+  @Transactional({ retries: 1 })
+  async retried(): Promise<never> {
+    void pool.close();
+    throw Object.assign(new Error('serialization failure'), { code: '40001' });
+  }
+
   @MessagePattern('repeated')
   @UseInterceptors({ intercept: (_context, next) => next.handle().pipe(retry()) })
   @Transactional()
@@ -154,6 +162,13 @@ it('a handler that has failed is rolled back, whatever its interceptors make of 
   expect(await stored()).toEqual([]);
   expect(await call('caught', 'apple')).toBe('apple');
   expect(await stored()).toEqual(['apple']);
+});
+
+it('an attempt that cannot begin sends nothing that interceptors made of the failure before it', async () => {
+  await listenAsMicroservice();
+  await expect(call('retried')).rejects.toMatchObject({
+    message: expect.stringContaining('AMBIT_TX_POOL_CLOSED') as string,
+  });
 });
 
 it('an event is handled in a transaction', async () => {
