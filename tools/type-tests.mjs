@@ -2,21 +2,65 @@
 // `// error: some words` means that the next line of code has an error with these words in its message;
 // every other line must compile. In a folder with an `errors.md`, that file has the whole message of each error, of each compiler;
 // `node tools/type-tests.mjs --write` writes it.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { diagnoseProject } from './diagnostics.mjs';
 
 const COMPILERS = ['typescript-5.9', 'typescript-6.0', 'typescript'];
+
+const OPTIONS = {
+  composite: false,
+  declaration: false,
+  declarationMap: false,
+  noEmit: true,
+  noUnusedLocals: false,
+  noUnusedParameters: false,
+};
+/** A project without @types/node and without the DOM must compile, declarations of the packages included. */
+const WITHOUT_NODE = { lib: ['ES2023', 'ESNext.Disposable'], types: [], skipLibCheck: false };
+/** @type {Readonly<Record<string, object>>} */
+const OPTIONS_OF = {
+  'packages/container/test/types-without-decorators': { experimentalDecorators: false },
+  'packages/container/test/types-without-node': WITHOUT_NODE,
+  // As the starter of NestJS had it.
+  'packages/container/test/types-without-null-checks': { strictNullChecks: false, exactOptionalPropertyTypes: false },
+  'packages/transaction/test/types': { ...WITHOUT_NODE, lib: ['ES2023'] },
+};
+
+const folders = [...readdirSync('packages').map((name) => `packages/${name}/test`), 'test']
+  .filter((folder) => existsSync(folder))
+  .flatMap((test) => readdirSync(test).map((name) => `${test}/${name}`))
+  .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);
+const broken = folders.flatMap((folder) =>
+  existsSync(join(folder, 'errors.md'))
+    ? differences(folder)
+    : COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)),
+);
+for (const line of broken) console.error(line);
+process.exitCode = broken.length > 0 ? 1 : 0;
+
+/**
+ * Makes a project of a folder: each is one of its own, because what it declares of `ServiceMap` holds in the whole project.
+ * @param {string} compiler
+ * @param {string} folder
+ */
+function diagnoseFolder(compiler, folder) {
+  const project = resolve('.cache/types', folder);
+  mkdirSync(project, { recursive: true });
+  const compilerOptions = { ...OPTIONS, ...OPTIONS_OF[folder] };
+  const config = { extends: resolve('tsconfig.base.json'), compilerOptions, include: [resolve(folder)] };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify(config));
+  return diagnoseProject(compiler, project);
+}
 
 /**
  * @param {string} folder
  * @param {string} compiler
  * @returns {string[]} one line per broken expectation
  */
-export function brokenExpectations(folder, compiler) {
+function brokenExpectations(folder, compiler) {
   const expectations = filesIn(folder).flatMap(expectationsIn);
-  const errors = diagnoseProject(compiler, folder);
+  const errors = diagnoseFolder(compiler, folder);
   /** @param {import('./diagnostics.mjs').Diagnostic} error */
   const isExpected = (error) => expectations.some((expected) => matches(error, expected));
 
@@ -64,11 +108,11 @@ function at({ file, line }) {
  * The messages of the compilers, each once: compilers of one opinion share a line.
  * @param {string} folder
  */
-export function messages(folder) {
+function messages(folder) {
   /** @type {Map<string, Map<string, string[]>>} */
   const found = new Map();
   for (const compiler of COMPILERS)
-    for (const { file, line, message } of diagnoseProject(compiler, folder)) {
+    for (const { file, line, message } of diagnoseFolder(compiler, folder)) {
       const key = `${relative(folder, file)} ${codeAt(file, line)}`;
       const texts = found.get(key) ?? new Map();
       found.set(key, texts.set(message, [...(texts.get(message) ?? []), compiler]));
@@ -85,7 +129,9 @@ export function messages(folder) {
 }
 
 /** @param {string} file @param {number} line */
-const codeAt = (file, line) => (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '').trim();
+function codeAt(file, line) {
+  return (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '').trim();
+}
 
 /** @param {string} folder @returns {string[]} */
 function differences(folder) {
@@ -95,18 +141,4 @@ function differences(folder) {
   return now === readFileSync(golden, 'utf8')
     ? []
     : [`${golden} is another one now: node tools/type-tests.mjs --write`];
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const folders = [...readdirSync('packages').map((name) => join('packages', name, 'test')), 'test']
-    .filter((folder) => existsSync(folder))
-    .flatMap((test) => readdirSync(test).map((name) => join(test, name)))
-    .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);
-  const broken = folders.flatMap((folder) =>
-    existsSync(join(folder, 'errors.md'))
-      ? differences(folder)
-      : COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)),
-  );
-  for (const line of broken) console.error(line);
-  process.exitCode = broken.length > 0 ? 1 : 0;
 }

@@ -17,7 +17,7 @@ class Orders {
 
 declare module '@ambit/container' {
   interface ServiceMap {
-    IOrders: Orders;
+    IOrderStore: Orders;
   }
 }
 
@@ -28,10 +28,10 @@ function shop() {
   container.addRegistration(
     Registration.fromFactory((s) => new Orders(s.resolve<IDatabasePool>('IDatabasePool')))
       .pipe(singleton(), scope(hasTag('request')))
-      .to('IOrders'),
+      .to('IOrderStore'),
     Registration.fromFactory((s) => new Orders(s.resolve<IConnection>('IConnection')))
       .pipe(singleton(), scope(hasTag('transaction')))
-      .to('IOrders'),
+      .to('IOrderStore'),
   );
   return made;
 }
@@ -46,9 +46,9 @@ describe('behind withTransaction()', () => {
     app.post(
       '/',
       withTransaction(),
-      withDeps({ orders: 'IOrders' }, async (req, res, { orders }) => {
+      withDeps({ orders: 'IOrderStore' }, async (req, res, { orders }) => {
         await orders.create('order');
-        res.json([orders === resolve(req, 'IOrders'), orders === req.container.resolve('IOrders')]);
+        res.json([orders === resolve(req, 'IOrderStore'), orders === req.container.resolve('IOrderStore')]);
         // It is being committed.
         expect(pool.stored).toEqual([]);
       }),
@@ -63,13 +63,13 @@ describe('behind withTransaction()', () => {
     app.post(
       '/',
       (req, res, next) => {
-        res.locals['before'] = resolve(req, 'IOrders') === req.container.resolve('IOrders');
+        res.locals['before'] = resolve(req, 'IOrderStore') === req.container.resolve('IOrderStore');
         next();
       },
       withTransaction(),
       (req, res) => {
         res.json(res.locals['before']);
-        after.resolve(resolve(req, 'IOrders') === req.container.resolve('IOrders'));
+        after.resolve(resolve(req, 'IOrderStore') === req.container.resolve('IOrderStore'));
       },
     );
     expect(await (await (await serve(app)).post('/')).json()).toBe(true);
@@ -80,7 +80,7 @@ describe('behind withTransaction()', () => {
     const { app, container, pool } = shop();
     app.post('/', withTransaction(), boom);
     app.use((async (_error, req, res, _next) => {
-      const isOf = (): boolean => resolve(req, 'IOrders') === req.container.resolve('IOrders');
+      const isOf = (): boolean => resolve(req, 'IOrderStore') === req.container.resolve('IOrderStore');
       const atOnce = isOf();
       await new Promise((go) => setImmediate(go));
       res.status(500).json([atOnce, isOf()]);
@@ -98,14 +98,14 @@ describe('behind withTransaction()', () => {
     app.post('/', withTransaction({ timeoutMs: 10 }), async (req) => {
       await responded.promise;
       try {
-        await resolve(req, 'IOrders').create('order');
+        await resolve(req, 'IOrderStore').create('order');
       } catch (error) {
         refused.resolve(error);
       }
     });
     const services: unknown[] = [];
     app.use(((_error, req, res, _next) => {
-      services.push(resolve(req, 'IOrders') === req.container.resolve('IOrders'));
+      services.push(resolve(req, 'IOrderStore') === req.container.resolve('IOrderStore'));
       res.status(503).end();
     }) satisfies ErrorRequestHandler);
     expect((await (await serve(app)).post('/')).status).toBe(503);
