@@ -15,7 +15,7 @@ const scopes = lifetimes('application', 'request', 'transaction');
 /** They make the entries of its graph. */
 export const { of, make, alias, feature, when, build } = scopes;
 
-/** The hosts register these directly on the scopes that they open. */
+/** The scopes that hosts open have these from the start. */
 export const hosts = feature('hosts', {
   IRequestSignal: scopes.registered('request').as<AbortSignal>(),
   IConnection: scopes.registered('transaction').as<IConnection>(),

@@ -17,7 +17,17 @@ import type { AbstractClass, Delivered, Key, Keyed, KnownKey, Listed, ServiceMap
 import { findDisposer, keepLayers, noteGiven } from './ownership.js';
 import { add, directResolvers } from './registering.js';
 import type { Binding, Bound, Registered } from './registration.js';
-import { BUSY, isPromise, isThenable, NEAR, type Page, progress, type ScopeOptions, Shape } from './shape.js';
+import {
+  BUSY,
+  type ContainerOptions,
+  isPromise,
+  isThenable,
+  NEAR,
+  type Page,
+  progress,
+  type ScopeOptions,
+  Shape,
+} from './shape.js';
 import { start } from './start.js';
 import { settlesWithin, timeLimit, type TimeLimit } from './time-limit.js';
 
@@ -112,7 +122,7 @@ export class Container implements IContainer, AsyncDisposable {
    * @param options - the tags of the container. Default: none
    * @throws `ContainerError` `AMBIT_OPTION`: the tags are not a list of strings
    */
-  constructor(options?: ScopeOptions);
+  constructor(options?: ContainerOptions);
   /**
    * Makes the outermost scope, with another way to read the dependencies of classes.
    *
@@ -120,9 +130,9 @@ export class Container implements IContainer, AsyncDisposable {
    * @param options - the tags of the container. Default: none
    * @throws `ContainerError` `AMBIT_OPTION`: the tags are not a list of strings
    */
-  constructor(injector?: Injector, options?: ScopeOptions);
+  constructor(injector?: Injector, options?: ContainerOptions);
   /** @internal */ constructor(injector: undefined, options: undefined, parent: Container, shape: Shape);
-  constructor(first?: Injector | ScopeOptions, second?: ScopeOptions, parent?: Container, shape?: Shape) {
+  constructor(first?: Injector | ContainerOptions, second?: ContainerOptions, parent?: Container, shape?: Shape) {
     this.parent = parent;
     this.shape = shape ?? Shape.outermost(first, second);
     // oxlint-disable-next-line no-new-array -- room for so many, which no other way of writing it gives
@@ -181,7 +191,7 @@ export class Container implements IContainer, AsyncDisposable {
   register(key: Key, factory: Factory): this {
     if (this.closed) this.refuseDisposed('register', key);
     if (typeof key !== 'string') checkKey(key, 'register');
-    if (typeof factory !== 'function') checkFunction(factory, 'register', 'a function: () => value', key);
+    checkFunction(factory, 'register', 'a function: () => value', key);
     const { shape, rare } = this;
     const last = shape.exclusive ? shape.bindings.get(key)?.at(-1) : rare?.registered?.get(key);
     const binding: Binding = { key, source: { kind: 'register', factory, result: undefined } };
@@ -196,7 +206,8 @@ export class Container implements IContainer, AsyncDisposable {
    *
    * @param options - the tags of the scope, and services of its own. Default: none
    * @returns the child scope
-   * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_OPTION`: the tags are not a list of strings
+   * @throws `ContainerError` `AMBIT_DISPOSED`: this scope is disposed; `AMBIT_OPTION`: the tags are not a list of strings;
+   *   `AMBIT_BAD_REGISTRATION`: one of the services is no function
    */
   createScope({ tags = [], services }: ScopeOptions = {}): Container {
     if (this.closed) this.refuseDisposed('createScope');
@@ -369,7 +380,7 @@ export class Container implements IContainer, AsyncDisposable {
     // A class makes a new object, so nobody else can own it.
     if (binding.source.kind !== 'class') return keepLayers(this, binding, [instance]);
     this.enter(binding, instance, undefined, !binding.externallyOwned);
-    if (this.closed) this.refuseUnlessWaiting(binding);
+    if (this.closed && !this.isWaiting) this.refuseDisposed('resolve', binding.key);
   }
 
   /** @internal */
@@ -378,12 +389,9 @@ export class Container implements IContainer, AsyncDisposable {
     return (this.latest = { binding, instance, layers, previous: this.latest, owned, started: 0 });
   }
 
-  /** @internal A scope disposed while it makes an instance refuses it, unless its disposal waits for scopes below that may need it. */
-  refuseUnlessWaiting({ key }: Binding): void {
-    if (!this.isWaiting) this.refuseDisposed('resolve', key);
-  }
-
-  /** @internal Whether the scope, which is disposed, waits for the scopes below it: its own instances are all there. */
+  /**
+   * @internal Whether the scope, which is disposed, waits for the scopes below it: they may need instances of it, so it still makes them.
+   */
   get isWaiting(): boolean {
     return this.closed === 1 && this.newest !== undefined;
   }
@@ -408,6 +416,11 @@ export class Container implements IContainer, AsyncDisposable {
    */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  /** @internal The services that it was opened with: hosts see whether `createScope()` took theirs. */
+  get services(): ScopeOptions['services'] {
+    return this.shape.services;
   }
 
   /**

@@ -49,7 +49,7 @@ export function keepLayers(scope: Container, binding: Binding, layers: readonly 
     const kept = scope.enter(binding, instance, layers, owned);
     if ((owned || externallyOwned) && !isNew && isPromise(instance)) replaceByResult(scope, kept, instance);
   }
-  scope.refuseUnlessWaiting(binding);
+  if (!scope.isWaiting) scope.refuseDisposed('resolve', binding.key);
 }
 
 /** Keeps an instance whose decorator threw: it is never started, but disposed as far as it was made. */

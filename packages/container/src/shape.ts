@@ -1,8 +1,8 @@
 import type { Container } from './container.js';
 import type { Factory } from './contract.js';
-import { areTags, checkedTags, type Lineage } from './errors.js';
+import { areTags, checkedTags, checkFunction, type Lineage } from './errors.js';
 import { type Injector, MetadataInjector } from './inject.js';
-import type { AbstractClass, Class, Dependency, Key } from './keys.js';
+import type { AbstractClass, Class, Dependency, Key, KnownKey, ServiceMap, Settings } from './keys.js';
 import { type Binding, bound, Registration, type Tagged } from './registration.js';
 
 const MOST_SHAPES = 1500;
@@ -66,6 +66,9 @@ export class Plans {
   readonly cached = new Map<object, () => void>();
   /** The bindings of classes without a registration: the container makes these from their dependencies. */
   readonly #classes = new WeakMap<AbstractClass, Binding>();
+  /** Services that scopes are opened with, each with a number that stands for it in names of shapes. */
+  readonly #numbers = new WeakMap<object, number>();
+  #lastNumber = 0;
 
   constructor(readonly injector: Injector) {}
 
@@ -76,6 +79,12 @@ export class Plans {
     if (this.cached.size <= MOST_SHAPES || !oldest) return;
     this.cached.delete(oldest[0]);
     oldest[1]();
+  }
+
+  numberOf(services: object): number {
+    const number = this.#numbers.get(services) ?? this.#lastNumber++;
+    this.#numbers.set(services, number);
+    return number;
   }
 
   bindingOf(target: AbstractClass): Binding {
@@ -109,6 +118,14 @@ class Often {
 // Shared by all shapes in which nothing was resolved yet.
 const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 
+/** The options of the outermost scope. */
+export type ContainerOptions = Pick<ScopeOptions, 'tags'>;
+
+/** Factories by key, as `register()` accepts them. */
+type Services = { readonly [K in KnownKey & string]?: Factory<ServiceMap[K]> } & (Settings extends { strictKeys: true }
+  ? unknown
+  : Readonly<Record<string, Factory>>);
+
 /** The options of a scope that is opened. */
 export interface ScopeOptions {
   /** The purposes of the scope, such as `request`. Predicates of registrations read the tags. */
@@ -117,7 +134,7 @@ export interface ScopeOptions {
    * Factories of services that each such scope has of its own: called with the scope when it is first asked for one, and disposed by other
    * code. Scopes that are opened with the same object share what is compiled for it, so that it costs them nothing.
    */
-  readonly services?: Readonly<Record<string, Factory>> | undefined;
+  readonly services?: Services | undefined;
 }
 
 /**
@@ -137,7 +154,7 @@ export class Shape implements Tagged {
   calls = 0;
   /** The services that its scopes were opened with. */
   services: ScopeOptions['services'] = undefined;
-  #children: Map<string | object, Shape> | undefined = undefined;
+  #children: Map<string, Shape> | undefined = undefined;
   #latest: Shape | undefined = undefined;
   #variants: Map<Key | Shape, Shape> | undefined = undefined;
   /** The values among the bindings, computed on demand. */
@@ -153,10 +170,13 @@ export class Shape implements Tagged {
   ) {}
 
   /** The shape of a container with no scope around it. */
-  static outermost(injectorOrOptions: Injector | ScopeOptions | null | undefined, second?: ScopeOptions): Shape {
+  static outermost(
+    injectorOrOptions: Injector | ContainerOptions | null | undefined,
+    second?: ContainerOptions,
+  ): Shape {
     const first = injectorOrOptions ?? {};
     const injector = 'dependencies' in first ? first : undefined;
-    const { tags = [] } = second ?? (injector ? {} : (first as ScopeOptions));
+    const { tags = [] } = second ?? (injector ? {} : (first as ContainerOptions));
     return new Shape(undefined, checkedTags(tags), new Plans(injector ?? new MetadataInjector()), true);
   }
 
@@ -268,18 +288,20 @@ export class Shape implements Tagged {
     // Most scopes of one parent are of one kind.
     const latest = this.#latest;
     if (latest && latest.services === services && areEqual(latest.tags, tags)) return latest;
-    const make = () => new Shape(this, checkedTags(tags), this.plans).#with(services);
-    this.#children ??= new Map<string | object, Shape>();
-    const shape = this.#cached(this.#children, services ?? nameOf(tags), make);
-    // Two lists of tags with NUL characters may have one name, and the same services may be for other tags.
-    return areEqual(shape.tags, tags) ? (this.#latest = shape) : make();
-  }
-
-  #with(services: ScopeOptions['services']): this {
-    this.services = services;
-    for (const [key, make] of Object.entries(services ?? {}))
-      this.add([{ key, source: { kind: 'factory', make }, singleton: true, externallyOwned: true }]);
-    return this;
+    const make = () => {
+      const shape = new Shape(this, checkedTags(tags), this.plans);
+      shape.services = services;
+      for (const [key, factory] of Object.entries<Factory>(services ?? {})) {
+        checkFunction(factory, 'createScope', 'a function: () => value', key);
+        shape.add([{ key, source: { kind: 'factory', make: factory }, singleton: true, externallyOwned: true }]);
+      }
+      return shape;
+    };
+    this.#children ??= new Map<string, Shape>();
+    const name = nameOf(tags) + (services ? `\0${this.plans.numberOf(services)}` : '');
+    const shape = this.#cached(this.#children, name, make);
+    // Tags with NUL characters may give two kinds of scopes one name.
+    return shape.services === services && areEqual(shape.tags, tags) ? (this.#latest = shape) : make();
   }
 
   /** Adds bindings to a shape that belongs to one scope. Copies, as one may be added twice. */

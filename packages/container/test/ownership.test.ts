@@ -226,3 +226,19 @@ describe('a scope that a factory gives', () => {
     await app.dispose();
   });
 });
+
+it.each([
+  ['in its list', () => Registration.fromFactory((rows: unknown) => ({ rows }), ['IRows'])],
+  ['from resolve', () => Registration.fromFactory((from) => ({ rows: from.resolve('IRows') }))],
+])('an array that a factory receives %s is neither copied nor read', (_, holding) => {
+  const get = vi.fn<typeof Reflect.get>(Reflect.get);
+  const rows = new Proxy([1, 2, 3], { get });
+  const app = openApplication(
+    Registration.fromValue(rows).to('IRows'),
+    holding().pipe(singleton(), perRequest).to('IHolding'),
+  );
+  for (let i = 0; i < 10; i++) expect(openRequest(app).resolve<{ rows: unknown }>('IHolding').rows === rows).toBe(true);
+
+  const read = get.mock.calls.map(([, name]) => name);
+  expect(read.filter((name) => name === 'length' || name === '0')).toEqual([]);
+});

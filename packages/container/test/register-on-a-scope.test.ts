@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type Container, Registration, type IContainer } from '../src/index.js';
+import { type Container, type IContainer, Registration, scope as onlyWhere, type Tagged } from '../src/index.js';
 import { heapAfterCollection } from './support/memory.js';
 import { refusal } from './support/refusal.js';
 import { openApplication, openRequest, openTransaction } from './support/scopes.js';
@@ -119,5 +119,32 @@ describe('the services that scopes are opened with', () => {
     expect(job.has('IRequestId')).toBe(true);
     expect(others.map((scope) => scope.has('IRequestId'))).toEqual([false, false]);
     expect(app.createScope({ tags: ['request'], services }).tags).toEqual(['request']);
+  });
+
+  it('cost scopes of two kinds nothing that are opened in turn: each kind is compiled once', () => {
+    let asked = 0;
+    const counting = (tagged: Tagged) => {
+      asked++;
+      return tagged.hasTag('request');
+    };
+    const app = openApplication(
+      Registration.fromFactory(() => ({}))
+        .pipe(onlyWhere(counting))
+        .to('IAudit'),
+    );
+    const openBoth = () => {
+      for (const tags of [['request'], ['request', 'admin']]) app.createScope({ tags, services }).resolve('IAudit');
+    };
+    openBoth();
+    const afterTheFirst = asked;
+    for (let i = 0; i < 100; i++) openBoth();
+
+    expect(afterTheFirst).toBeGreaterThan(0);
+    expect(asked).toBe(afterTheFirst);
+  });
+
+  it('are refused where one is no function, as register() does', () => {
+    const open = () => openApplication().createScope({ tags: [], services: { IRequestId: 'id' as never } });
+    expect(refusal(open)).toMatchObject({ code: 'AMBIT_BAD_REGISTRATION', key: 'IRequestId' });
   });
 });

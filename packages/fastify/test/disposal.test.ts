@@ -23,7 +23,7 @@ describe('a request scope is disposed although', () => {
       resolve: (key: string) => made.container.resolve(key) as never,
       register: () => expect.unreachable('read-only'),
       dispose: () => made.container.dispose(),
-      createScope: (options) => Object.assign(made.container.createScope(options), { register: container.register }),
+      createScope: ({ tags }) => Object.assign(made.container.createScope({ tags }), { register: container.register }),
     };
     const made = await application({ plugin: { disposeOn: 'response', container } });
     const failed = signal();

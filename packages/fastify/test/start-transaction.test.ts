@@ -1,7 +1,7 @@
 import { signal } from '@ambit/test-kit';
 import { describe, expect, test } from 'vitest';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
-import { application, leftovers, serve, server, store } from './support/app.js';
+import { application, failing, leftovers, serve, server, store } from './support/app.js';
 
 describe('startTransaction()', () => {
   test.each([
@@ -42,6 +42,23 @@ describe('startTransaction()', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 });
+
+test.each(['refused', 'lost'] as const)(
+  'commitTransaction() that is %s rejects, and clears transactionScope',
+  async (kind) => {
+    const made = await application({ pool: { faultAt: failing('commit', kind) } });
+    let scope: unknown = 'not cleared';
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await request.commitTransaction().finally(() => (scope = request.transactionScope));
+    });
+
+    const { statusCode } = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([statusCode, scope]).toEqual([kind === 'lost' ? 503 : 500, undefined]);
+    expect(await leftovers(made)).toEqual([]);
+  },
+);
 
 describe('the transaction plugin', () => {
   test('goes by the name `transaction`, and gives defaults to every transaction of its context', async () => {

@@ -5,7 +5,7 @@ type Chunk = Awaited<ReturnType<Source['read']>>;
 
 /** A body in memory is read in one to five microtasks on Node, Bun and Deno. */
 const MICROTASKS = 10;
-const TICK = Promise.resolve();
+const oneTurn = Promise.resolve();
 
 /** Bun gives a string in chunks of 16 KB. */
 const MOST_CHUNKS = 64;
@@ -130,7 +130,7 @@ async function readWhatIsThere(source: Source): Promise<Beginning> {
 async function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
   const settled: { value?: T } = {};
   promise.then((value) => (settled.value = value), ignore);
-  for (let i = 0; i < MICROTASKS && settled.value === undefined; i += 1) await TICK;
+  for (let i = 0; i < MICROTASKS && settled.value === undefined; i += 1) await oneTurn;
   return settled.value;
 }
 

@@ -163,6 +163,9 @@ const FEW_REQUESTS = 20;
 
 type Done = (error?: unknown) => void;
 
+/** Waiting for a promise that is resolved costs less than `queueMicrotask()`. */
+const oneTurn = Promise.resolve();
+
 /**
  * A request on its connection, from its arrival until its response is sent or its client has disconnected; it completes once.
  *
@@ -281,9 +284,22 @@ export class ConnectedRequest extends ActiveRequest {
     if (this.isOut) return;
     this.isOut = true;
     this.#connection.remove(this);
-    if (isDisconnected) this.disconnect();
-    this.finishBehindListeners(this.res.statusCode);
+    if (isDisconnected) super.disconnect();
+    else this.respondedWith(this.res.statusCode);
+    const reason = this.disconnectReason ?? this.failure;
+    // Listeners of the response that are called after ours still have the scope.
+    void oneTurn.then(() => this.finish(reason));
     for (const act of this.#onCompleted ?? []) act();
+  }
+
+  /** The client has left before it had the whole response. */
+  override leave(): void {
+    this.complete(true);
+  }
+
+  /** As `leave()`: a request on a connection completes with it. */
+  override disconnect(): void {
+    this.complete(true);
   }
 
   /** The client has all of the response. (To Node, one of HTTP/2 to HEAD is written from the beginning.) */

@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2Server, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { Container } from '@ambit/container';
+import { Container, type ScopeOptions } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { type IConnection, TransactionError } from '@ambit/transaction';
 import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
@@ -103,11 +103,26 @@ describe('createHandler()', () => {
     print.mockRestore();
   });
 
+  test('registers the signals of a request where the container opens scopes with no more than tags', async () => {
+    class OwnContainer extends Container {
+      override createScope({ tags }: ScopeOptions): Container {
+        return super.createScope({ tags: tags ?? [] });
+      }
+    }
+    const handler: Handler = (_req, res, scope) => {
+      res.end(String([scope.resolve('IRequestSignal').aborted, scope.resolve('IShutdownSignal').aborted]));
+    };
+    const response = await fetch(await serve(createHandler(new OwnContainer(), handler)));
+    expect(await response.text()).toBe('false,false');
+  });
+
   test('refuses an invalid option', () => {
     const { container } = application();
     const handler: Handler = () => undefined;
     expect(() => createHandler({} as Container, handler)).toThrow(HttpError);
     expect(() => createHandler(container, handler, { maxRequests: 0 })).toThrow('AMBIT_OPTION');
+    expect(() => createHandler(container, handler, { isEssential: true as never })).toThrow('AMBIT_OPTION');
+    expect(() => createHandler(container, handler, { onDisposeError: 'log' as never })).toThrow('AMBIT_OPTION');
     expect(() => withTransaction(handler, { onError: 'log' as never })).toThrow('AMBIT_OPTION');
     expect(() => withTransaction(handler, { timeoutMs: -1 })).toThrow('AMBIT_OPTION');
     expect(() => withTransaction(handler, { isolation: 'snapshot' as never })).toThrow('AMBIT_OPTION');

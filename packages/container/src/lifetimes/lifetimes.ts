@@ -75,7 +75,7 @@ export interface Lifetimes<Tags extends readonly string[]> {
   ): K extends string | symbol ? Alias<K> : AliasByLifetime<K>;
 
   /**
-   * A key that is registered directly on each scope, with `scope.register(key, ...)`; a host does so with `IRequestSignal`.
+   * A key that each scope gets when it is opened: by `scope.register(key, ...)`, or as one of its `services`, like `IRequestSignal` of hosts.
    * @param lifetime - the tag of the scopes, or the tags
    * @returns what takes its type: `registered('request').as<AbortSignal>()`
    */

@@ -34,3 +34,12 @@ scope.addRegistration('IAnything');
 
 // error: is not assignable to type 'readonly string[]'
 new Container().createScope({ tags: 'request' });
+
+// Services of a scope are checked as register() does.
+scope.createScope({ services: { ILogger: () => new ConsoleLogger(), IOther: (own) => own.resolve(CLOCK) } });
+// error: missing in type 'SystemClock' but required in type 'Logger'
+scope.createScope({ services: { ILogger: () => new SystemClock() } });
+// error: is not assignable to type
+scope.createScope({ services: { IOther: 'not a factory' } });
+// error: No overload matches this call
+new Container({ tags: [], services: { ILogger: () => new ConsoleLogger() } });

@@ -1,4 +1,4 @@
-import { Container, type IContainer, runInScope, type ScopeOptions } from '@ambit/container';
+import { type IContainer, runInScope, type ScopeOptions } from '@ambit/container';
 import { publishResponse } from '@ambit/transaction/host';
 import { HttpError, isAfterDisconnect, report } from './errors.js';
 import {
@@ -20,21 +20,23 @@ const ACTIVE_REQUEST = Symbol.for('@ambit/http/host');
 
 interface OfRequest {
   [ACTIVE_REQUEST]?: ActiveRequest;
+  /** A container that takes services has those that the scope was opened with there. */
+  services?: unknown;
 }
 
 /** The services of every request scope: the signals of its request. */
 const SIGNALS: NonNullable<ScopeOptions['services']> = {
-  IRequestSignal: (scope) => ActiveRequest.of(scope)?.signal,
-  IShutdownSignal: (scope) => ActiveRequest.of(scope)?.shutdownSignal,
+  IRequestSignal: (scope) => requestOf(scope).signal,
+  IShutdownSignal: (scope) => requestOf(scope).shutdownSignal,
 };
+
+/** `openScope()` notes the request before anybody has the scope. */
+const requestOf = (scope: IContainer): ActiveRequest => ActiveRequest.of(scope) as ActiveRequest;
 
 /** The options of every request scope. */
 interface OpenOptions extends ScopeOptions {
   tags: string[];
 }
-
-/** For what is done when the listeners of an event have all been called, at less than `queueMicrotask()` costs. */
-const NOW = Promise.resolve();
 
 /** The client of a request, as the runtime knows it, and how the runtime is kept running for the disposal. */
 export interface RequestClient {
@@ -125,7 +127,7 @@ export class ActiveRequest {
     try {
       const scope = (this.scope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
-      if (!(parent instanceof Container)) {
+      if ((scope as OfRequest).services !== options.services) {
         // Another container takes only the tags of the options.
         scope.register('IRequestSignal', () => this.signal);
         scope.register('IShutdownSignal', () => this.shutdownSignal);
@@ -248,19 +250,9 @@ export class ActiveRequest {
     this.finish();
   }
 
-  /**
-   * Finishes when the listeners of the event in progress have all been called: those of the response behind ours still have the scope.
-   *
-   * @param status - the status of the response, which says nothing where the client has left
-   */
-  finishBehindListeners(status: number): void {
-    if (!this.disconnectReason) this.respondedWith(status);
-    const reason = this.disconnectReason ?? this.failure;
-    void NOW.then(() => this.finish(reason));
-  }
-
   /** Aborts the signal, and calls the listener: what they stop is stopped with the true reason, before the disposal stops it anyway. */
   disconnect(): void {
+    if (this.disconnectReason) return;
     const reason = new HttpError('AMBIT_HTTP_CLIENT_DISCONNECTED');
     this.disconnectReason = reason;
     this.#abort?.abort(reason);

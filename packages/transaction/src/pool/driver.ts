@@ -65,7 +65,7 @@ export interface Language {
   check?(sql: string, where: { readonly inTransaction: boolean; readonly readOnly: boolean }): void;
   /**
    * A value as every driver of the database takes it; one that is taken already is returned as it is. Throws `refusedValue()` or the like
-   * where the database would not keep it.
+   * where the database would not keep it. It is not called for well-formed text without NUL characters, which every database keeps.
    *
    * @param value - a value of the application
    * @param position - the number of its parameter

@@ -99,8 +99,8 @@ const LONGEST_PAUSE_MS = 1000;
  * @throws what `beginTransaction()`, and `commit()` of the transaction, throw
  * @throws `TransactionError` `AMBIT_TX_TIMEOUT`: no attempt succeeded within `timeoutMs`
  * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: the propagation refuses to run here
- * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `scope` is that of a request whose transaction is open, or below it; give it the
- *   scope of the transaction, or the propagation `requires-new`
+ * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: `scope` is that of a request whose transaction is open and has not failed, or
+ *   below it; give it the scope of the transaction, or the propagation `requires-new`
  * @throws `TransactionError` `AMBIT_TX_NESTED`: a nested run asks for options that only the outermost run can have
  * @throws `TransactionError` `AMBIT_TX_VERSION`: an older copy of this package has begun the transaction around the run
  *

@@ -227,7 +227,7 @@ export async function runOutside<T>(scope: IContainer, connection: string, work:
 
 /**
  * Refuses a run that would begin a second transaction in silence: the scope, or one around it, is that of a request whose
- * transaction is open. An error handler may begin one while that of its request is being rolled back.
+ * transaction is open. On every host an error handler may begin one while that of its request is being rolled back.
  */
 export function refuseBesideGuard(scope: IContainer, keys: Required<DatabaseKeys>): void {
   const refuses = (begun: BegunTransaction): boolean =>
