@@ -125,12 +125,12 @@ async function expectKept(
   expect(promised.filter(({ product }) => !stored.has(product))).toEqual([]);
 }
 
-/** The service then sees a file system of 4 MB in its folder, which nobody else sees. Works without root where users may do so. */
+/** The service then sees a file system of 64 MB in its folder, which nobody else sees. Works without root where users may do so. */
 const ON_SMALL_DISK = [
   '-rm',
   'sh',
   '-c',
-  'mount -t tmpfs -o size=4m none "$DATA_DIR" && exec "$0" "$@"',
+  'mount -t tmpfs -o size=64m none "$DATA_DIR" && exec "$0" "$@"',
   process.execPath,
 ];
 

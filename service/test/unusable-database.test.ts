@@ -5,8 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mariadbUrl, postgresUrl } from '@ambit/test-kit';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createPool } from '../src/database/engines.js';
-import { readConfig } from '../src/index.js';
 import { mariadb, postgres } from './support/databases.js';
 import { request } from './support/http.js';
 import { freePort, listening } from './support/ports.js';
@@ -64,14 +62,6 @@ describe('the service', () => {
     expect(refusal).toMatch(
       /^The database cannot be used: .* It is (?:PostgreSQL|MariaDB) at .* \(DATABASE_URL\)\. Check/,
     );
-  });
-
-  test.skipIf(mariadb.missing)('does not use a database of MariaDB that has tables of another program', async () => {
-    await using database = await mariadb.open();
-    const pool = createPool(readConfig(database.env).database);
-    await pool.query('CREATE TABLE users (id integer)');
-    await pool.close();
-    expect(await refusalOf(database.env)).toMatch(/has tables of another program: users\. Let DATABASE_URL name one/);
   });
 
   test('logs each attempt to reach its database', async () => {

@@ -45,7 +45,7 @@ const mariadbMigrations: MigrationRules = {
     'INSERT INTO migration_lock (id) SELECT 1 FROM DUAL WHERE NOT EXISTS (SELECT id FROM migration_lock)',
   ],
   findTables: `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE()
-     AND table_name IN ('migrations', 'users', 'orders', 'order_items', 'stock', 'reservations', 'idempotency_keys', 'outbox')`,
+     AND table_name IN ('migrations', 'users', 'orders', 'order_items', 'stock', 'reservations', 'idempotency_keys', 'outbox', 'outbox_turns')`,
 };
 
 /** How long the server may take to stop a statement by itself; then its connection is closed. */
