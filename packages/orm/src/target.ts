@@ -64,6 +64,9 @@ function mayWriteInWith(sql: string): boolean {
   return false;
 }
 
+/** How many rows a stream fetches at a time, where its caller does not say. */
+export const ROWS_AT_A_TIME = 100;
+
 const SELECT = /^\s*(?:select|values|table)\b/i;
 
 /** Whether PostgreSQL has a cursor for the statement: only for what certainly reads. */

@@ -1,4 +1,4 @@
-import type { ServiceMap, Settings as ContainerSettings } from '@ambit/container';
+import type { IContainer, ServiceMap, Settings as ContainerSettings } from '@ambit/container';
 import type { Clock } from './clock.js';
 import type { BeginOptions, ExecuteOptions, IConnection, IDatabasePool } from './contract.js';
 import { TransactionError } from './errors.js';
@@ -200,6 +200,28 @@ export function wantsArrays(options: ExecuteOptions): boolean {
     throw new TransactionError('AMBIT_TX_UNSUPPORTED', what);
   }
   return options.rowMode === 'array';
+}
+
+/**
+ * Calls `start()` of a scope, for an option `start`.
+ *
+ * @param scope - the scope that was opened
+ * @param caller - what the error names, such as `middleware()`
+ * @returns resolves when the services of the scope are started
+ * @throws `TransactionError` `AMBIT_OPTION`: its container has no `start()`. What that throws, as a rejection
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ * import { startServices } from '@ambit/transaction/host';
+ *
+ * await startServices(new Container().createScope(), 'middleware()');
+ * ```
+ */
+export function startServices(scope: IContainer, caller: string): Promise<void> {
+  const { start } = scope as { start?: () => Promise<void> };
+  if (start) return start.call(scope);
+  throw new TransactionError('AMBIT_OPTION', `start: true of ${caller} needs a container that has a method start()`);
 }
 
 /** For `execute()`: a driver would ignore what it does not know, or fail where nothing catches it. */

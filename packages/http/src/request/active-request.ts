@@ -1,5 +1,5 @@
 import { type IContainer, runInScope, type ScopeOptions } from '@ambit/container';
-import { publishResponse } from '@ambit/transaction/host';
+import { publishResponse, startServices } from '@ambit/transaction/host';
 import { HttpError, isAfterDisconnect, report } from './errors.js';
 import {
   checkCount,
@@ -8,7 +8,6 @@ import {
   checkRequestOptions,
   checkReturnedParent,
   checkTimes,
-  invalidOption,
   type ParentScope,
   type RequestOptions,
 } from './options.js';
@@ -543,10 +542,4 @@ export class RequestScopes<Q = Request, C = unknown> {
 function fail(active: ActiveRequest, error: unknown): never {
   active.finish(error);
   throw active.disconnectReason ?? error;
-}
-
-function startServices(scope: IContainer, caller: string): Promise<void> {
-  const { start } = scope as { start?: () => Promise<void> };
-  if (start) return start.call(scope);
-  throw invalidOption(`start: true of ${caller} needs a container that has a method start()`);
 }

@@ -4,7 +4,7 @@ import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambi
 import { executeOn, withCallersStack } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
-import { executorOf, hasCursor, ownTransaction, rowsInChunks, type Target } from '../target.js';
+import { executorOf, hasCursor, ownTransaction, ROWS_AT_A_TIME, rowsInChunks, type Target } from '../target.js';
 
 /** What Knex takes for a connection of its own: one query, or a transaction of Knex from its begin to its end. */
 class KnexConnection {
@@ -85,8 +85,6 @@ class CarriedError extends Error {
     this.error = error;
   }
 }
-
-const ROWS_AT_A_TIME = 100;
 
 /** Made when first used, so that nobody loads a dialect that they do not use. */
 const classes = new Map<KnexClientName, ClientClass>();

@@ -33,11 +33,9 @@ import {
 import { executeOn } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
-import { ownTransaction, rowsInChunks } from '../target.js';
+import { ownTransaction, ROWS_AT_A_TIME, rowsInChunks } from '../target.js';
 
 const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
-const ROWS_AT_A_TIME = 100;
-
 /** How statements are sent. */
 export interface StatementMeans {
   readonly dialect: KyselyDialect;

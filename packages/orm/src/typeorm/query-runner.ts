@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type ExecuteResult, type Transaction, TransactionError } from '@ambit/transaction';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
-import { rowsInChunks } from '../target.js';
+import { ROWS_AT_A_TIME, rowsInChunks } from '../target.js';
 
 /** The part of TypeORM's `DataSource` that this adapter uses. An application that does not use TypeORM needs none of its types. */
 export interface TypeormDataSource<M extends object> {
@@ -31,8 +31,6 @@ function announceOutcome(transaction: Transaction, runner: TypeormQueryRunner<ob
   transaction.onWhole('afterCommit', () => broadcaster.broadcast('AfterTransactionCommit'));
   transaction.onWhole('afterRollback', () => broadcaster.broadcast('AfterTransactionRollback'));
 }
-
-const ROWS_AT_A_TIME = 100;
 
 /**
  * Makes a new query runner of TypeORM work in `transaction`: it never asks the `DataSource` for a connection, takes the

@@ -1,11 +1,12 @@
-import { shown } from '../options.js';
 import { AsyncResource } from 'node:async_hooks';
 import type { IContainer } from '@ambit/container';
 import type { ScopeOf } from '@ambit/container/work';
 import { type Clock, startTimer } from '../clock.js';
 import { report, TransactionError } from '../errors.js';
+import { shown, startServices } from '../options.js';
 import { codeOf } from '../sql-state.js';
 import { type Leave, WaitQueue } from '../pool/waiting.js';
+import { whenDisposed } from '../transaction/scope-disposal.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
 
 /** Makes a new scope the tenant's. */
@@ -15,12 +16,7 @@ async function prepareScope<C extends IContainer>(
   tenant: string,
 ): Promise<void> {
   await register(scope, tenant);
-  if (!start) return;
-  const starting = scope as { start?: () => Promise<void> };
-  if (!starting.start) {
-    throw new TransactionError('AMBIT_OPTION', 'start: true needs a container that has a method start()');
-  }
-  await starting.start();
+  if (start) await startServices(scope, 'TenantScopes');
 }
 
 /** Never rejects: nobody who waits is to blame. */
@@ -35,14 +31,6 @@ async function disposeScope<C extends IContainer>(
     const error = new TransactionError('AMBIT_TX_SCOPE_FAILED', 'The scope of a tenant failed to dispose', { cause });
     report({ onError: (failure) => onError(failure, tenant) }, error);
   }
-}
-
-/** Calls `fn` once, when the scope is disposed. Our container runs first what was deferred last, so this comes last. */
-function whenDisposed(scope: IContainer, fn: () => void): void {
-  if (scope.defer) return void scope.defer(fn);
-  const dispose = scope.dispose.bind(scope);
-  let disposing: Promise<void> | undefined;
-  scope.dispose = (reason) => (disposing ??= (async () => dispose(reason))().finally(fn));
 }
 
 /** How long a scope that was handed out stays in use, although nobody opens a scope below it. */

@@ -2,14 +2,19 @@ import type { IContainer } from '@ambit/container';
 
 type Callback = (reason?: unknown) => Promise<void> | undefined;
 
-/** The callbacks that a foreign scope waits for before it is disposed. */
-const CALLBACKS = Symbol('ambit.beforeDispose');
+/** What is called around the disposal of a foreign scope: `before` with its reason, and waited for; `after` when it is done or has failed. */
+interface Watcher {
+  readonly before?: Callback;
+  readonly after?: () => void;
+}
+
+const WATCHERS = Symbol('ambit.watchers');
 
 /** Work that its disposal waits for: a scope may outlive millions of transactions, and can only ever be given cleanup callbacks. */
 const UNFINISHED = Symbol('ambit.unfinished');
 
 interface WatchedScope extends IContainer {
-  [CALLBACKS]?: Set<Callback>;
+  [WATCHERS]?: Set<Watcher>;
   [UNFINISHED]?: Set<Promise<void>>;
 }
 
@@ -19,26 +24,39 @@ interface WatchedScope extends IContainer {
  * out brings about by other means.
  */
 export function beforeDispose(scope: IContainer, fn: Callback): () => void {
-  const watched: WatchedScope = scope;
-  const callbacks = (watched[CALLBACKS] ??= replaceDispose(scope));
-  callbacks.add(fn);
-  return () => void callbacks.delete(fn);
+  return watchDisposal(scope, { before: fn });
 }
 
-function replaceDispose(scope: IContainer): Set<Callback> {
-  const callbacks = new Set<Callback>();
+function watchDisposal(scope: WatchedScope, watcher: Watcher): () => void {
+  const watchers = (scope[WATCHERS] ??= replaceDispose(scope));
+  watchers.add(watcher);
+  return () => void watchers.delete(watcher);
+}
+
+function replaceDispose(scope: IContainer): Set<Watcher> {
+  const watchers = new Set<Watcher>();
   const dispose = scope.dispose.bind(scope);
   let disposing: Promise<void> | undefined;
   scope.dispose = (reason) => {
-    if (disposing || callbacks.size === 0) return disposing ?? dispose(reason);
+    if (disposing || watchers.size === 0) return disposing ?? dispose(reason);
     disposing = (async () => {
-      const started = [...callbacks].map((fn) => fn(reason));
+      const started = [...watchers].map(({ before }) => before?.(reason));
       for (const callback of started) await callback;
-      await dispose(reason);
+      try {
+        await dispose(reason);
+      } finally {
+        for (const { after } of watchers) after?.();
+      }
     })();
     return disposing;
   };
-  return callbacks;
+  return watchers;
+}
+
+/** Calls `fn` when the scope is disposed: after everything that is made in it later, since `defer()` runs the newest callback first. */
+export function whenDisposed(scope: IContainer, fn: () => void): void {
+  if (scope.defer) scope.defer(fn);
+  else watchDisposal(scope, { after: fn });
 }
 
 /**
