@@ -1,0 +1,16 @@
+import type { DatabasePool } from '@ambit/transaction';
+import type { ContractDatabase, PoolsToTest } from '../pool-contract.js';
+
+/** A suite on one kind of database, as the tests of a subject see it. */
+export interface PoolSuite {
+  readonly kind: ContractDatabase;
+  /** Adds a test, which the kind may be expected to fail. */
+  readonly it: (title: string, run: () => Promise<void>) => void;
+  readonly each: <T>(title: string, cases: readonly T[], run: (value: T) => Promise<void>) => void;
+  /** The bodies of all notes, by their id. */
+  readonly bodies: () => Promise<string[]>;
+  /** That of the test in progress: empty but for the table of notes. */
+  database: PoolsToTest;
+  /** One with one connection. */
+  pool: DatabasePool;
+}

@@ -1,0 +1,60 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { DatabaseConnection } from '@ambit/transaction';
+import type { PoolSuite } from './suite.js';
+
+/** PostgreSQL closes connections by itself, and refuses what conflicts. */
+export function terminatedContract(suite: PoolSuite): void {
+  const { it, bodies } = suite;
+
+  const terminated = async (): Promise<DatabaseConnection> => {
+    const connection = await suite.pool.getConnection();
+    await connection.beginTransaction();
+    await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
+    await connection.query("SET LOCAL idle_in_transaction_session_timeout = '20ms'");
+    await pause(400);
+    // On a busy machine the timer may come before what the socket has received.
+    await new Promise(setImmediate);
+    return connection;
+  };
+  const notSent = { code: 'AMBIT_TX_CONNECTION_LOST', sqlState: '08003', status: 503 };
+
+  it('sends nothing on a connection that the server has closed, and opens another', async () => {
+    const connection = await terminated();
+    await expect(connection.query('SELECT 1')).rejects.toMatchObject(notSent);
+    await expect(connection.commit()).rejects.toMatchObject(notSent);
+    connection.release();
+    expect(await bodies()).toEqual([]);
+  });
+  it('says that a conflict is temporary, of a statement as of COMMIT', async () => {
+    await suite.pool.query(
+      `CREATE FUNCTION conflict() RETURNS trigger AS $$ BEGIN RAISE SQLSTATE '40001'; END $$ LANGUAGE plpgsql`,
+    );
+    const at = `AFTER INSERT ON notes DEFERRABLE INITIALLY`;
+    const temporary = { sqlState: '40001', status: 503, statusCode: 503, retryable: true, unavailable: true };
+    await suite.pool.query(
+      `CREATE CONSTRAINT TRIGGER conflicting ${at} DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()`,
+    );
+    await expect(suite.pool.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
+    const connection = await suite.pool.getConnection();
+    await connection.beginTransaction();
+    await connection.query('INSERT INTO notes (id) VALUES (1)');
+    await expect(connection.commit()).rejects.toMatchObject(temporary);
+    await connection.beginTransaction();
+    await connection.query('SET CONSTRAINTS ALL IMMEDIATE');
+    await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
+    await connection.rollback();
+    connection.release();
+  });
+  it('names the reason for which the server has closed the connection', async () => {
+    const connection = await terminated();
+    for (const use of [() => connection.query('SELECT 1'), () => connection.commit()]) {
+      const error = (await use().catch((reason: unknown) => reason)) as Error;
+      expect(error.message).toContain('(25P03)');
+      expect(error.message).not.toContain('timeout');
+      const cause = { code: '25P03', message: expect.stringContaining('idle-in-transaction timeout') as string };
+      expect(error.cause).toMatchObject(cause);
+    }
+    connection.release();
+  });
+}
