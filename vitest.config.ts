@@ -36,6 +36,9 @@ const OLDER_EXPRESS = {
   replacement: join(import.meta.dirname, 'test/versions/express/node_modules/$1'),
 };
 
+/** The steps `hosts` and `nest-versions` of `npm run check` install what is in test/versions. */
+const isInstalled = (name: string) => existsSync(join(import.meta.dirname, `test/versions/${name}/node_modules`));
+
 /** A NestJS of its own folder in place of the root's, with the Express and Fastify that it is on, and what is used with it. */
 function nest(version: number): { find: RegExp; replacement: string }[] {
   const packages = join(import.meta.dirname, `test/versions/nest-${version}`, 'node_modules');
@@ -88,7 +91,7 @@ const PROGRAMS = [
 ];
 /**
  * Tests that take long and seldom find a defect first: the second of two hosts, simulated orders of events, large objects, waits in
- * real time. They run with ALL_TESTS=1, as in the step `contracts`.
+ * real time.
  */
 const LONG = [
   'test/hosts/fastify.isolated.test.ts',
@@ -98,8 +101,12 @@ const LONG = [
   'packages/transaction/test/postgres-limits.test.ts',
   'service/test/{query-plans,time-limits}.test.ts',
 ];
-const LONG_NOW = process.env['ALL_TESTS'] === '1' ? [] : LONG;
-const LEFT = [MORE_HOSTS, OTHER_EXPRESS, BROWSER, ...PROGRAMS, ...LONG_NOW];
+/** Tests of `npm test`, on the databases that it leaves out. */
+const ON_OTHER_DATABASES = [
+  'packages/{idempotency,outbox,transaction}/test/*.contract.test.ts',
+  'service/test/{stock,story}.test.ts',
+];
+const LEFT = [MORE_HOSTS, OTHER_EXPRESS, BROWSER, ...PROGRAMS, ...LONG];
 
 export default defineConfig({
   resolve: { alias: sources() },
@@ -131,6 +138,10 @@ export default defineConfig({
         extends: true,
         test: { name: 'isolated', include: [`${TESTS}.isolated.test.ts`], exclude: LEFT },
       },
+      {
+        extends: true,
+        test: { name: 'contracts', include: [...LONG, ...ON_OTHER_DATABASES], env: { OTHER_DATABASES: '1' } },
+      },
       { extends: true, test: { name: 'programs', include: PROGRAMS, isolate: false } },
       {
         extends: true,
@@ -143,26 +154,29 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
-      {
-        extends: true,
-        resolve: { alias: [OLDER_EXPRESS] },
-        test: { name: 'hosts', include: [MORE_HOSTS, OTHER_EXPRESS, ...ON_EXPRESS], env: { OLDER_EXPRESS: '1' } },
-      },
-      // They are installed by `npm run check -- nest-versions`.
-      ...[10, 11].map((version) => ({
-        extends: true as const,
-        resolve: { alias: nest(version) },
-        test: { name: `Nest ${version}`, include: ON_NEST, env: { OLDER_NEST: String(version) } },
-      })),
-      {
-        extends: true,
-        resolve: { alias: nest(12) },
-        test: {
-          name: 'Nest 12',
-          include: [WITH_NEST, 'packages/nest/test/outcomes.test.ts'],
-          env: { NESTJS_CLS: '1' },
-        },
-      },
+      ...(isInstalled('express')
+        ? [
+            {
+              extends: true as const,
+              resolve: { alias: [OLDER_EXPRESS] },
+              test: { name: 'hosts', include: [MORE_HOSTS, OTHER_EXPRESS, ...ON_EXPRESS], env: { OLDER_EXPRESS: '1' } },
+            },
+          ]
+        : []),
+      ...[10, 11, 12]
+        .filter((version) => isInstalled(`nest-${version}`))
+        .map((version) => ({
+          extends: true as const,
+          resolve: { alias: nest(version) },
+          test:
+            version === 12
+              ? {
+                  name: 'Nest 12',
+                  include: [WITH_NEST, 'packages/nest/test/outcomes.test.ts'],
+                  env: { NESTJS_CLS: '1' },
+                }
+              : { name: `Nest ${version}`, include: ON_NEST, env: { OLDER_NEST: String(version) } },
+        })),
     ],
   },
 });

@@ -15,16 +15,16 @@ import { parseArgs } from 'node:util';
 const ON_FETCH = 'packages/fetch/test test/hosts/fetch test/hosts/crowd';
 
 const VITEST = 'node_modules/vitest/vitest.mjs run';
-const TESTS = `${VITEST} --project shared --project isolated --project programs`;
-/** Also what takes long, on every database. */
-const ALL = 'ALL_TESTS=1';
+/** `contracts` has what takes long, and what databases guarantee on those that `npm test` leaves out. */
+const FAST = `${VITEST} --project shared --project isolated --project contracts`;
+const TESTS = `${FAST} --project programs`;
 /** Examples and documents: where Node removes types by itself, these run as they are written. */
 const WRITTEN = 'examples/test examples/recipes/test tools/test/docs';
 /** What uses private fields of Node and of frameworks, or depends on how V8 compiles. */
 const ON_NODE =
   'packages/container packages/http packages/express packages/fastify ' +
   'test/hosts/express.isolated test/hosts/fastify.isolated';
-const SQLITE = `${VITEST} --project shared packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
+const SQLITE = `${VITEST} --project shared --project contracts packages/transaction/test/sqlite packages/transaction/test/pool.contract -t "SQLite|over one file"`;
 /** The tests with libraries of others use them as they run here, and start servers of their own from the same packages. */
 const BROKERS = 'tools/ensure.sh nats rabbitmq redis';
 /** Installed at their first use: only these steps need them. */
@@ -32,9 +32,8 @@ const OXFMT = 'node tools/on-node.mjs oxfmt';
 const OXLINT = 'node tools/on-node.mjs oxlint';
 const WITH_LIBRARIES = 'node tools/on-node.mjs 24 test/libraries/node_modules/vitest/vitest.mjs run --root test';
 /** Packages of only some steps have a lock of their own. */
-const OLDER_EXPRESS = 'npm ci --silent --prefix test/versions/express --ignore-scripts --no-audit --no-fund';
-const RECIPES =
-  'npm ci --silent --prefix examples/recipes --ignore-scripts --no-audit --no-fund && tsc -b examples/recipes && tsc -p examples/recipes/test';
+const OLDER_EXPRESS = 'tools/locked.sh test/versions/express';
+const RECIPES = 'tools/locked.sh examples/recipes && tsc -b examples/recipes && tsc -p examples/recipes/test';
 const SERVERS = 'tools/ensure.sh postgres mariadb';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
@@ -66,36 +65,35 @@ const STEPS = {
   simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/hosts/crowd`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
-  sqlite: `npm ci --silent --prefix bench --ignore-scripts --no-audit --no-fund && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
+  sqlite: `tools/locked.sh bench && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   // The short form of what has found most; with --all, all of them, for hours.
   lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
   galera: `${SERVERS} && node lab/run.mjs galera --short`,
   'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,
   tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
-  plans: `${ALL} PLAN_ROWS=1000000 vitest run service/test/query-plans`,
+  plans: 'PLAN_ROWS=1000000 vitest run --project contracts service/test/query-plans',
   readme: 'node tools/try.mjs readme',
   // The benchmarks have dependencies of their own.
-  documented: `${SERVERS} && npm ci --prefix bench --ignore-scripts --no-audit --no-fund && tsc -b examples && node tools/documented.mjs`,
+  documented: `${SERVERS} && tools/locked.sh bench && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
-  // `npm test` tries the same on two databases and on Express only.
-  contracts: `${ALL} vitest run --project shared --project isolated contract.test test/hosts/fastify packages/container packages/inspector/test/bounds packages/inspector/test/canaries packages/outbox packages/idempotency packages/transaction/test/postgres-limits service`,
+  contracts: 'vitest run --project contracts',
   programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
-  'nest-versions': `${BROKERS} && ${[10, 11, 12].map((version) => `npm ci --prefix test/versions/nest-${version} --ignore-scripts`).join(' && ')} && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')}`,
+  'nest-versions': `${BROKERS} && tools/locked.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')}`,
   integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
-    'tools/ensure.sh chromium && npm ci --prefix test/sandboxes --ignore-scripts --no-audit --no-fund && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
+    'tools/ensure.sh chromium && tools/locked.sh test/sandboxes && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
   // Apart from the others, because its packages are 350 MB.
   prisma: `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma`,
   runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${RECIPES} && ${ALL} node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN}`,
-  'node-24': `${RECIPES} && ${ALL} node tools/on-node.mjs 24 ${TESTS}`,
-  'node-26': `${ALL} node tools/on-node.mjs 26 ${VITEST} --project shared --project isolated ${ON_NODE}`,
-  'all-26': `${RECIPES} && ${ALL} node tools/on-node.mjs 26 ${TESTS} packages test/hosts ${WRITTEN}`,
+  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN}`,
+  'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS}`,
+  'node-26': `node tools/on-node.mjs 26 ${FAST} ${ON_NODE}`,
+  'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages test/hosts ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
@@ -110,17 +108,19 @@ const REPEATED = ['tests'];
 /** They read only what is written; each other step runs or compiles against what was built. */
 const NEED_NO_BUILD = 'build readme format layering words api'.split(' ');
 
-/** Pairs of rows of steps that run beside each other: what one writes, none of the other row reads, and none measures time. */
-const PAIRS = [
-  [
-    'types consumer compilers package-managers tutorial create',
-    'format lint unused packages quick-start layering words api',
-  ],
-  ['runtimes sqlite node-26', 'integrations prisma'],
-  // Both wait most of the time, for processes that they have killed.
-  ['site galera', 'lab'],
-  ['hosts', 'documented'],
-].map((rows) => rows.map((row) => row.split(' ')));
+/** How many steps run beside each other: each waits, for processes that it has killed, for Chromium or for npm, about half of its time. */
+const AT_ONCE = 2;
+/** These begin first, because they take longest. */
+const FIRST = 'hosts integrations programs lab site'.split(' ');
+/** Steps that install or write the same: one after another. */
+const APART = [
+  'sqlite documented',
+  'hosts runtimes simulation',
+  'integrations prisma nest-versions',
+  'programs node-22 node-24 all-26',
+  'lab galera lab-all',
+  'site all-pages',
+].map((names) => names.split(' '));
 
 if (process.argv[2] === 'quick') {
   checkQuickly(process.argv[3] ?? 'main');
@@ -146,15 +146,30 @@ const isBuildExcepted = flags.except === true && positionals.includes('build');
 if (!chosen.includes('build') && !isBuildExcepted && chosen.some((name) => !NEED_NO_BUILD.includes(name)))
   chosen.unshift('build');
 let failed = 0;
-if (chosen[0] === 'build') await inTurn(['build']);
-for (const rows of PAIRS) await Promise.all(rows.map((row) => inTurn(row.filter((name) => chosen.includes(name)))));
-await inTurn(chosen.filter((name) => name !== 'build' && !PAIRS.flat(2).includes(name)));
+const left = [...FIRST.filter((name) => chosen.includes(name)), ...chosen.filter((name) => !FIRST.includes(name))];
+/** @type {Set<string>} */
+const running = new Set();
+if (chosen[0] === 'build') await run(...left.splice(left.indexOf('build'), 1));
+await Promise.all(Array.from({ length: AT_ONCE }, runInTurn));
 console.log(`${chosen.length - failed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;
 
-/** @param {string[]} names */
-async function inTurn(names) {
-  for (const name of names) if (!(await passes(name, STEPS[name] ?? ''))) failed += 1;
+async function runInTurn() {
+  while (left.length > 0) {
+    const next = left.findIndex(
+      (name) => !APART.some((names) => names.includes(name) && names.some((each) => running.has(each))),
+    );
+    // A step that must not run beside the other one waits for it.
+    if (next === -1) return;
+    await run(...left.splice(next, 1));
+  }
+}
+
+/** @param {string} [name] */
+async function run(name = '') {
+  running.add(name);
+  if (!(await passes(name, STEPS[name] ?? ''))) failed += 1;
+  running.delete(name);
 }
 
 /**
