@@ -1,7 +1,9 @@
 import { chosen } from '@ambit/test-kit';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { IDatabasePool, TransactionError } from '@ambit/transaction';
+import { type IConnection, type IDatabasePool, runInTransaction, type TransactionError } from '@ambit/transaction';
+import { sandbox, type Sandbox, SimulatedClock } from '@ambit/transaction/testing';
+import { Container, Registration, singleton } from '@ambit/container';
 import {
   createOutbox,
   type Deliver,
@@ -11,7 +13,6 @@ import {
   type Relay,
   type RelayOptions,
 } from '../src/index.js';
-import { SimulatedClock } from '@ambit/transaction/testing';
 import { databases, type OpenDatabase } from './support/databases.js';
 import { Receiver } from './support/receiver.js';
 
@@ -294,6 +295,47 @@ describe.each(chosen(databases))('an outbox on $name', ({ dialect, missing, open
         expect(all.filter((one) => one.key === key).map(({ payload }) => payload)).toEqual(
           Array.from({ length: 60 }, (_, n) => n),
         );
+    });
+  });
+});
+
+describe.each(databases)('in a sandbox on $name', ({ dialect, missing, open }) => {
+  describe.skipIf(missing)('an outbox', () => {
+    let database: OpenDatabase;
+    let box: Sandbox;
+
+    beforeEach(async () => {
+      database = await open();
+      await createOutbox(database.pool, { dialect }).createTable();
+      box = await sandbox(database.pool);
+    });
+    afterEach(async () => {
+      await box.rollback();
+      await database.drop();
+    });
+
+    test('delivers events once their transaction has committed, and forgets them with the rest', async () => {
+      const app = new Container().addRegistration(
+        Registration.fromFactory(() => box)
+          .pipe(singleton())
+          .to('IDatabasePool'),
+      );
+      const outbox = createOutbox(box, { dialect });
+      const publish = (topic: string, fail = false): Promise<void> =>
+        runInTransaction(app, async (scope) => {
+          await outbox.publish(scope.resolve<IConnection>('IConnection'), { topic, payload: 1 });
+          if (fail) throw new Error('wanted');
+        });
+      await expect(publish('undone', true)).rejects.toThrow('wanted');
+      await publish('done');
+      const delivered: string[] = [];
+      const relay = outbox.relay(({ topic }) => void delivered.push(topic), { keepDeliveredMs: 60_000 });
+      relay.start();
+      await expect.poll(() => delivered).toEqual(['done']);
+      await relay.dispose();
+      expect(await box.query('SELECT topic, state FROM outbox')).toEqual([{ topic: 'done', state: 'delivered' }]);
+      await box.rollback();
+      expect(await database.pool.query('SELECT * FROM outbox')).toEqual([]);
     });
   });
 });

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { Container } from '@ambit/container';
 import { expectNoOpenScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
-import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
+import { type FakeFault, FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
 import express, { type ErrorRequestHandler, type Express, type Request } from 'express';
 import { expect, onTestFinished, vi } from 'vitest';
 import { containerMiddleware, type ContainerMiddlewareOptions } from '../../src/index.js';
@@ -67,3 +67,8 @@ export async function expectAllEnded({ container, pool }: { container: Container
 
 export const POST = 'POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 0\r\n\r\n';
 export const GET = 'GET / HTTP/1.1\r\nhost: test\r\n\r\n';
+
+/** A database on which one thing fails. */
+export const fails = (at: string, kind: FakeFault['kind'] = 'refused') => ({
+  faultAt: (point: string): FakeFault => ({ ms: 0, kind: point === at ? kind : 'none' }),
+});

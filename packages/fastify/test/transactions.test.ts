@@ -1,0 +1,413 @@
+import { signal } from '@ambit/test-kit';
+import { describe, expect, test, vi } from 'vitest';
+import { Readable } from 'node:stream';
+import type { IConnection } from '@ambit/transaction';
+import { fastify, type FastifyRequest } from 'fastify';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
+import { containerPlugin, transactionPlugin } from '../src/index.js';
+import { application, failing, get, leftovers, serve, server, store } from './support/app.js';
+
+describe('startTransaction()', () => {
+  test.each([
+    ['startTransaction()', {}],
+    ['the transaction of its route', { config: { transaction: true } }],
+  ])('is refused for a response that has begun, and its connection is closed: %s', async (_how, route) => {
+    const made = await application();
+    const errors: unknown[] = [];
+    made.app.setErrorHandler((error) => void errors.push(error));
+    const flush = (reply: { raw: { flushHeaders(): void } }): void => reply.raw.flushHeaders();
+    made.app.post('/', { ...route, preHandler: async (_request, reply) => flush(reply) }, async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await request.commitTransaction();
+      return 'stored';
+    });
+    const { fetch } = await serve(made.app);
+
+    const response = await fetch('/', { method: 'POST' });
+
+    await expect(response.text()).rejects.toThrow('terminated');
+    expect(errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('after the request has finished is refused', async () => {
+    const made = await application();
+    const refused = signal<unknown>();
+    made.app.post('/', async (request) => {
+      setTimeout(() => void request.startTransaction().catch(refused.resolve), 20);
+      return 'ok';
+    });
+
+    await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(await refused.promise).toMatchObject({ code: 'AMBIT_DISPOSED' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+test.each(['refused', 'lost'] as const)(
+  'commitTransaction() that is %s rejects, and clears transactionScope',
+  async (kind) => {
+    const made = await application({ pool: { faultAt: failing('commit', kind) } });
+    let scope: unknown = 'not cleared';
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await request.commitTransaction().finally(() => (scope = request.transactionScope));
+    });
+
+    const { statusCode } = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([statusCode, scope]).toEqual([kind === 'lost' ? 503 : 500, undefined]);
+    expect(await leftovers(made)).toEqual([]);
+  },
+);
+
+describe('the transaction plugin', () => {
+  test('goes by the name `transaction`, and gives defaults to every transaction of its context', async () => {
+    const { container, pool } = await application();
+    const app = server();
+    await app.register(containerPlugin, { container });
+    await app.register(transactionPlugin, { timeoutMs: 5 });
+    app.post('/', async (request) => {
+      await request.startTransaction();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      await request.commitTransaction();
+    });
+
+    expect(app.hasPlugin('transaction')).toBe(true);
+    expect((await app.inject({ method: 'POST', url: '/' })).json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
+    expect(await leftovers({ container, pool })).toEqual([]);
+  });
+});
+
+describe('an open transaction is rolled back', () => {
+  test.each(['error', 'response'] as const)('before the error handler runs (disposeOn: %s)', async (disposeOn) => {
+    const made = await application({ plugin: { disposeOn } });
+    made.app.setErrorHandler((error: Error, request) => ({
+      error: error.message,
+      out: made.pool.out,
+      scope: request.transactionScope === undefined,
+    }));
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      throw new Error('no stock');
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(response.json()).toEqual({ error: 'no stock', out: 0, scope: true });
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['an object', () => ({ id: '1' })],
+    ['a text', () => 'created'],
+    ['nothing', () => null],
+    ['a stream', () => Readable.from(['created'])],
+  ])('when the handler responds with %s, which becomes a 500', async (_what, body) => {
+    const made = await application();
+    const payload = body();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      return reply.code(201).header('location', '/orders/1').header('content-language', 'en').send(payload);
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(response.statusCode).toBe(500);
+    expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
+    expect(response.headers).not.toHaveProperty('location');
+    expect(response.headers).not.toHaveProperty('content-language');
+    expect(payload instanceof Readable ? payload.destroyed : true).toBe(true);
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['its scope', (request: FastifyRequest) => request.transactionScope?.dispose()],
+    ['the scope of the request', (request: FastifyRequest) => request.container.dispose()],
+  ])('when the handler disposes %s, and responds as if all were well', async (_what, dispose) => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await dispose(request);
+      return reply.code(201).send({ id: '1' });
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'AMBIT_TX_FINISHED' }]);
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('when the client goes away, and Fastify logs no error for it', async () => {
+    const lines: string[] = [];
+    const made = await application({
+      server: fastify({ logger: { level: 'info', stream: { write: (line) => void lines.push(line) } } }),
+    });
+    const [arrived, left, refused] = [signal(), signal(), signal()];
+    made.app.get('/', async (request) => {
+      const scope = await request.startTransaction();
+      const connection = scope.resolve<IConnection>('IConnection');
+      arrived.resolve();
+      await left.promise;
+      await connection.query('INSERT order').finally(() => setImmediate(refused.resolve));
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+    expect(await leftovers(made)).toEqual([]);
+    left.resolve();
+    await refused.promise;
+
+    expect(lines.filter((line) => line.includes('Error'))).toEqual([]);
+  });
+
+  test('when the signal of the caller aborts', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      const own = new AbortController();
+      await request.startTransaction({ signal: own.signal });
+      own.abort(new Error('enough'));
+      await request.commitTransaction();
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+describe('rollbackTransaction()', () => {
+  test.each([
+    ['which nobody awaits', (request: FastifyRequest) => void request.rollbackTransaction()],
+    [
+      'or rollback() of the connection',
+      (request: FastifyRequest) => request.transactionScope?.resolve<IConnection>('IConnection').rollback(),
+    ],
+  ])('%s, keeps the response of the handler', async (_how, rollback) => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await rollback(request);
+      return reply.code(409).send('taken');
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.body]).toEqual([409, 'taken']);
+    expect(made.pool.stored).toEqual([]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('cancels a start that is in progress', async () => {
+    const made = await application({ pool: { faultAt: () => ({ ms: 20, kind: 'none' }) } });
+    made.app.post('/', async (request) => {
+      const starting = request.startTransaction();
+      const [, started] = await Promise.allSettled([request.rollbackTransaction(), starting]);
+      return { started: started.status, scope: request.transactionScope === undefined };
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(response.json()).toEqual({ started: 'rejected', scope: true });
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('that the database does not respond to never rejects', async () => {
+    const errors: Error[] = [];
+    const made = await application({ pool: { faultAt: failing('rollback', 'lost') } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction({ onError: (error) => void errors.push(error) });
+      await request.rollbackTransaction();
+      return 'ok';
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
+    expect(errors).toMatchObject([{ code: 'AMBIT_TX_ROLLBACK_FAILED' }]);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+describe('a commit stands', () => {
+  test('when the handler closed the transaction through the connection', async () => {
+    const made = await application();
+    made.app.post('/', async (request) => {
+      const scope = await request.startTransaction();
+      await store(request, 'INSERT order');
+      await scope.resolve<IConnection>('IConnection').commit();
+      return 'ok';
+    });
+
+    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+});
+
+const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' });
+
+describe('commitTransaction() that nobody awaits', () => {
+  test('holds the response back until the database has responded', async () => {
+    const made = await application({ pool: { faultAt: slow } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      return { stored: 'soon' };
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect(response.json()).toEqual({ stored: 'soon' });
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('holds back a response that the handler sends and does not return, which is sent once', async () => {
+    const made = await application({ pool: { faultAt: slow } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      void reply.code(201).send({ id: '1' });
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.json()]).toEqual([201, { id: '1' }]);
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test('stands when the response after it cannot be sent', async () => {
+    const made = await application();
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      return reply.header('x-name', '☕').send({ id: '1' });
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'ERR_INVALID_CHAR' }]);
+    expect(made.pool.stored).toEqual(['INSERT order']);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['refused', 'AMBIT_TX_COMMIT_FAILED', 500, []],
+    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
+    ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
+  ] as const)('and that is %s gets a response that says what is known of it', async (kind, code, status, stored) => {
+    const made = await application({ pool: { faultAt: failing('commit', kind) } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      void request.commitTransaction();
+      reply.code(201).header('location', '/orders/1');
+      return { id: '1' };
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
+    expect(response.json()).toMatchObject({ code });
+    expect(made.pool.stored).toEqual(stored);
+    expect(await leftovers(made)).toEqual([]);
+  });
+
+  test.each([
+    ['success', 201, 500, 'AMBIT_TX_COMMIT_FAILED'],
+    ['an error', 409, 500, 'AMBIT_TX_COMMIT_FAILED'],
+  ])(
+    'and that fails before the handler responds with %s turns the response into its error',
+    async (_what, said, status, code) => {
+      const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+      made.app.post('/', async (request, reply) => {
+        await request.startTransaction();
+        await store(request, 'INSERT order');
+        void request.commitTransaction();
+        await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+        return reply.code(said).header('location', '/orders/1').send({ id: '1' });
+      });
+
+      const response = await made.app.inject({ method: 'POST', url: '/' });
+
+      expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
+      expect(response.json()).toMatchObject({ code });
+      expect(await leftovers(made)).toEqual([]);
+    },
+  );
+
+  test("and that fails is the handler's to deal with if the handler awaits it later", async () => {
+    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+    made.app.post('/', async (request, reply) => {
+      await request.startTransaction();
+      const committing = request.commitTransaction();
+      await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+      const failed = await committing.then(
+        () => false,
+        () => true,
+      );
+      return reply.code(202).send({ failed });
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.json()]).toEqual([202, { failed: true }]);
+  });
+
+  test('and that fails does not replace the error that the handler throws', async () => {
+    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+    made.app.post('/', async (request) => {
+      await request.startTransaction();
+      void request.commitTransaction();
+      await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+      throw Object.assign(new Error('no stock'), { statusCode: 409 });
+    });
+
+    const response = await made.app.inject({ method: 'POST', url: '/' });
+
+    expect([response.statusCode, response.json()]).toMatchObject([409, { message: 'no stock' }]);
+  });
+
+  test('harms nobody when the client left before it was called', async () => {
+    const made = await application();
+    const arrived = signal();
+    const left = signal();
+    const called = signal();
+    made.app.get('/', async (request) => {
+      await request.startTransaction();
+      arrived.resolve();
+      await left.promise;
+      void request.commitTransaction();
+      called.resolve();
+      return 'ok';
+    });
+    const socket = await (await serve(made.app)).socket();
+
+    socket.write(get('/'));
+    await arrived.promise;
+    socket.destroy();
+    expect(await leftovers(made)).toEqual([]);
+    left.resolve();
+    await called.promise;
+    await turn();
+
+    expect(made.pool.stored).toEqual([]);
+  });
+});
