@@ -21,15 +21,6 @@ const MOST_BYTES = 1_048_576;
  * @param method - the method of the request
  * @param response - what the handler returned: also `undefined`, of an upgraded connection
  * @returns the response to send
- *
- * @example
- * ```ts
- * import { finishWithBody } from '@ambit/fetch/host';
- * import type { ActiveRequest } from '@ambit/http/host';
- *
- * const respond = (active: ActiveRequest, request: Request, rows: ReadableStream): Promise<Response> =>
- *   finishWithBody(active, request.method, new Response(rows)); // the scope lasts until the last row was read
- * ```
  */
 export async function finishWithBody<R extends Response | undefined>(
   active: ActiveRequest,
@@ -62,17 +53,6 @@ export async function finishWithBody<R extends Response | undefined>(
  * In place of a response to a client that has left: no error handler is called for that, and nothing is logged.
  *
  * @returns an empty response of status 499
- *
- * @example
- * ```ts
- * import { responseToNobody } from '@ambit/fetch/host';
- * import type { ActiveRequest } from '@ambit/http/host';
- *
- * function respondToFailure(active: ActiveRequest, error: unknown): Response {
- *   if (active.disconnectReason) return responseToNobody();
- *   throw error;
- * }
- * ```
  */
 export function responseToNobody(): Response {
   return new Response(null, { status: 499 });
@@ -82,16 +62,6 @@ export function responseToNobody(): Response {
  * Closes the body of a response that will not be sent, so that its source is released.
  *
  * @param response - the response; undefined where there is none
- *
- * @example
- * ```ts
- * import { discard } from '@ambit/fetch/host';
- *
- * function replace(response: Response): Response {
- *   discard(response);
- *   return new Response('COMMIT failed', { status: 503 });
- * }
- * ```
  */
 export function discard(response: Response | undefined): void {
   const body = response?.body;

@@ -339,21 +339,6 @@ export class HeldResponse {
  * @returns the transaction, begun
  * @throws `HttpError` `AMBIT_TX_ALREADY_OPEN`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
  *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
- *
- * @example
- * ```ts
- * import type { ServerResponse } from 'node:http';
- * import type { ScopedRequest } from '@ambit/http';
- * import { prepareTransactionOptions } from '@ambit/http/host';
- * import { beginTransaction, RequestHost } from '@ambit/http/node';
- *
- * const prepare = prepareTransactionOptions<ScopedRequest>({ isolation: 'serializable' });
- * const host = RequestHost.withoutScopes('inTransaction()');
- * async function begin(req: ScopedRequest, res: ServerResponse): Promise<void> {
- *   const transaction = await beginTransaction(req, res, req.container, prepare(req), host);
- *   req.transactionScope = transaction.scope; // your `HeldResponse` commits it, or rolls it back
- * }
- * ```
  */
 export async function beginTransaction(
   req: ScopedRequest,

@@ -26,13 +26,6 @@ const HEAP_PER_REQUEST = 65_536;
  * How many requests the heap has room for: one for each 64 KB of its limit.
  *
  * @returns the default of `maxRequests`
- *
- * @example
- * ```ts
- * import { affordableRequests } from '@ambit/http/node';
- *
- * const maxRequests = affordableRequests() / 2; // two applications share this process
- * ```
  */
 export function affordableRequests(): number {
   return Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);

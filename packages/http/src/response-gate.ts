@@ -117,17 +117,6 @@ export function respondPlainly(res: ServerResponse, error: unknown): void {
  * its client learns of the failure from the closed connection.
  *
  * @param res - the response
- *
- * @example
- * ```ts
- * import type { ServerResponse } from 'node:http';
- * import { closeUnlessEnded } from '@ambit/http/node';
- *
- * function refuseTransaction(res: ServerResponse, next: (error: Error) => void): void {
- *   closeUnlessEnded(res); // the error handlers have a second to complete it
- *   next(new Error('The response has begun already'));
- * }
- * ```
  */
 export function closeUnlessEnded(res: ServerResponse): void {
   const closing = setTimeout(() => {

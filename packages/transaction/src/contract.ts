@@ -264,17 +264,6 @@ export interface DatabasePool
  * @param options - how rows and values are given
  * @returns what `execute()` of it returns
  * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: it has no `execute()`
- *
- * @example
- * ```ts
- * import type { IDatabasePool } from '@ambit/transaction';
- * import { executeOn } from '@ambit/transaction/extension';
- *
- * async function deleteExpired(pool: IDatabasePool): Promise<number> {
- *   const { rowCount } = await executeOn(pool, 'DELETE FROM sessions WHERE expires_at < $1', [Date.now()]);
- *   return rowCount ?? 0;
- * }
- * ```
  */
 export function executeOn<R extends object = Row>(
   database: MayExecute,

@@ -248,20 +248,6 @@ export function isTransactionError(error: unknown): error is TransactionError {
  *
  * @param error - what was thrown; errors of others stay as they are
  * @returns the same error
- *
- * @example
- * ```ts
- * import type { IConnection } from '@ambit/transaction';
- * import { withCallersStack } from '@ambit/transaction/extension';
- *
- * async function count(connection: IConnection): Promise<unknown> {
- *   try {
- *     return await connection.query('SELECT count(*) FROM orders');
- *   } catch (error) {
- *     throw withCallersStack(error);
- *   }
- * }
- * ```
  */
 export function withCallersStack(error: unknown): unknown {
   // An error of another copy of this package is one, too.
@@ -280,14 +266,6 @@ export function because(error: unknown): string {
  * @param cause - the error of the driver
  * @param sqlState - what PostgreSQL would give
  * @returns `AMBIT_TX_STATEMENT_FAILED`, for `translate()` of a `Language`
- *
- * @example
- * ```ts
- * import { refusedStatement } from '@ambit/transaction/extension';
- *
- * const translate = (error: unknown) =>
- *   refusedStatement(error, (error as { errno?: number }).errno === 1062 ? '23505' : undefined);
- * ```
  */
 export function refusedStatement(cause: unknown, sqlState: string | undefined): TransactionError {
   const missing =
@@ -380,14 +358,6 @@ export function savepointAlone(): TransactionError {
  * @param sqlState - where it is not the one of the cause: `08003` says that nothing was sent, and so nothing stored
  * @param what - the first sentence of the message, without its full stop
  * @returns `AMBIT_TX_CONNECTION_LOST`, for `translate()` of a `Language`
- *
- * @example
- * ```ts
- * import { connectionLost, refusedStatement } from '@ambit/transaction/extension';
- *
- * const translate = (error: unknown, { isLost }: { isLost: boolean }) =>
- *   isLost ? connectionLost(error) : refusedStatement(error, undefined);
- * ```
  */
 export function connectionLost(
   cause: unknown,
@@ -416,16 +386,6 @@ interface Reporter {
  *
  * @param options - `onError` is called with the failure
  * @param error - the failure
- *
- * @example
- * ```ts
- * import { TransactionError } from '@ambit/transaction';
- * import { report } from '@ambit/transaction/extension';
- *
- * function lateFailure(cause: unknown, onError?: (error: TransactionError) => void): void {
- *   report({ onError }, new TransactionError('AMBIT_TX_RELAY', 'The table could not be read', { cause }));
- * }
- * ```
  */
 export function report({ onError = warn }: Reporter, error: TransactionError): void {
   // The call is made at once; an async function turns a throw into a rejection.

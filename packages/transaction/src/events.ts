@@ -35,18 +35,6 @@ const transactionResponse = channel('ambit:transaction:response');
  *
  * @param scope - the scope of the request
  * @param status - of the response
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { publishResponse, type TransactionStart } from '@ambit/transaction/host';
- *
- * async function refuse(requestScope: IContainer, start: TransactionStart, error: unknown): Promise<Response> {
- *   await start.rollback(error);
- *   publishResponse(requestScope, 409);
- *   return new Response(null, { status: 409 });
- * }
- * ```
  */
 export function publishResponse(scope: object, status: number): void {
   if (transactionResponse.hasSubscribers) transactionResponse.publish({ scope, status });

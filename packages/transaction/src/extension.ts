@@ -89,15 +89,6 @@ export function transactionOn(database: IConnection | IDatabasePool): Transactio
  * @param transaction - the transaction whose runs are meant
  * @param work - what sends statements
  * @returns what `work` returns
- *
- * @example
- * ```ts
- * import type { Transaction } from '@ambit/transaction';
- * import { withinInnermostRun } from '@ambit/transaction/extension';
- *
- * const send = (transaction: Transaction, sql: string) =>
- *   withinInnermostRun(transaction, () => transaction.connection.query(sql));
- * ```
  */
 export function withinInnermostRun<T>(transaction: Transaction, work: () => T): T {
   const innermost = transaction.nestedRuns.at(-1);

@@ -71,16 +71,6 @@ const LEVELS: readonly unknown[] = ['read committed', 'repeatable read', 'serial
  *
  * @param options - what a caller passed
  * @returns a copy, to spread over the defaults
- *
- * @example
- * ```ts
- * import { given } from '@ambit/transaction/extension';
- *
- * interface Options {
- *   readonly max?: number | undefined;
- * }
- * const settingsOf = (options: Options) => ({ max: 10, ...given(options) });
- * ```
  */
 export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(options).filter(([, value]) => value !== undefined);
@@ -93,13 +83,6 @@ export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<
  * @param name - the name of the option, for the message
  * @param value - a number of milliseconds, `Infinity` for never, or undefined
  * @throws `TransactionError` `AMBIT_OPTION`: it is anything else
- *
- * @example
- * ```ts
- * import { checkTime } from '@ambit/transaction/extension';
- *
- * checkTime('pollMs', 1000);
- * ```
  */
 export function checkTime(name: string, value: unknown): void {
   if (value === undefined || (typeof value === 'number' && value >= 0)) return;
@@ -113,13 +96,6 @@ export function checkTime(name: string, value: unknown): void {
  * @param value - a whole number from `least` on, or undefined
  * @param least - the smallest number allowed
  * @throws `TransactionError` `AMBIT_OPTION`: it is anything else
- *
- * @example
- * ```ts
- * import { checkCount } from '@ambit/transaction/extension';
- *
- * checkCount('max', 10, 1);
- * ```
  */
 export function checkCount(name: string, value: unknown, least: number): void {
   if (value === undefined || (Number.isInteger(value) && (value as number) >= least)) return;
@@ -138,13 +114,6 @@ export function checkBoolean(name: string, value: unknown): void {
  * @param value - a function, or undefined
  * @param options - `required`: undefined is refused, too
  * @throws `TransactionError` `AMBIT_OPTION`: it is anything else
- *
- * @example
- * ```ts
- * import { checkFunction } from '@ambit/transaction/extension';
- *
- * checkFunction('onError', console.error);
- * ```
  */
 export function checkFunction(name: string, value: unknown, { required = false } = {}): void {
   if (typeof value === 'function' || (value === undefined && !required)) return;
@@ -156,14 +125,6 @@ export function checkFunction(name: string, value: unknown, { required = false }
  *
  * @param clock - a `Clock`, or undefined
  * @throws `TransactionError` `AMBIT_OPTION`: it lacks a function of a `Clock`
- *
- * @example
- * ```ts
- * import { systemClock } from '@ambit/transaction/extension';
- * import { checkClock } from '@ambit/transaction/extension';
- *
- * checkClock(systemClock);
- * ```
  */
 export function checkClock(clock: Partial<Clock> | undefined): void {
   if (clock === undefined) return;
@@ -184,14 +145,6 @@ export function checkSignal(signal: Partial<AbortSignal> | null | undefined): vo
  * @returns whether rows are asked for as arrays
  * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  * @throws `TransactionError` `AMBIT_TX_UNSUPPORTED`: parsers by the number of a type
- *
- * @example
- * ```ts
- * import type { ExecuteOptions } from '@ambit/transaction';
- * import { wantsArrays } from '@ambit/transaction/extension';
- *
- * const queryOf = (sql: string, options: ExecuteOptions) => ({ sql, rowsAsArray: wantsArrays(options) });
- * ```
  */
 export function wantsArrays(options: ExecuteOptions): boolean {
   checkExecuteOptions(options);
@@ -209,14 +162,6 @@ export function wantsArrays(options: ExecuteOptions): boolean {
  * @param caller - what the error names, such as `middleware()`
  * @returns resolves when the services of the scope are started
  * @throws `TransactionError` `AMBIT_OPTION`: its container has no `start()`. What that throws, as a rejection
- *
- * @example
- * ```ts
- * import { Container } from '@ambit/container';
- * import { startServices } from '@ambit/transaction/host';
- *
- * await startServices(new Container().createScope(), 'middleware()');
- * ```
  */
 export function startServices(scope: IContainer, caller: string): Promise<void> {
   const { start } = scope as { start?: () => Promise<void> };

@@ -30,13 +30,6 @@ export function fieldOf(error: unknown, name: Field): unknown {
  *
  * @param error - whatever was thrown
  * @returns its code; an empty text where it has none, or cannot be read
- *
- * @example
- * ```ts
- * import { codeOf } from '@ambit/transaction/extension';
- *
- * const isLost = (error: unknown): boolean => /^(?:ECONN|EPIPE)/.test(codeOf(error));
- * ```
  */
 export function codeOf(error: unknown): string {
   const code = fieldOf(error, 'code');
@@ -124,13 +117,6 @@ export function isRetryable(error: unknown): boolean {
  * @returns what `unavailable` of the nearest `TransactionError` among the error and its causes says; for errors of drivers,
  *   whether the SQLSTATE is that of a lost connection, missing resources, a shutdown, a cancelled statement, a lock that took too
  *   long or a conflict
- *
- * @example
- * ```ts
- * import { isUnavailable } from '@ambit/transaction/host';
- *
- * const statusOf = (error: unknown): number => (isUnavailable(error) ? 503 : 500);
- * ```
  */
 export function isUnavailable(error: unknown): boolean {
   for (const fault of chain(error)) {

@@ -91,16 +91,6 @@ export interface ErrorStatus {
  *
  * @param error - what a handler threw
  * @returns its status, and whether a retry may succeed
- *
- * @example
- * ```ts
- * import { responseTo } from '@ambit/http/host';
- *
- * function respond(error: unknown): Response {
- *   const { status, retryAfter } = responseTo(error);
- *   return new Response(null, { status, headers: retryAfter ? { 'retry-after': String(retryAfter) } : {} });
- * }
- * ```
  */
 export function responseTo(error: unknown): ErrorStatus {
   const { status: own, statusCode, code, unavailable, retryable } = Object(error) as Record<string, unknown>;
@@ -131,15 +121,6 @@ const MOST_CAUSES = 10;
  *
  * @param error - what the handler of a request failed with whose client has disconnected
  * @returns false for every other failure, which is one of the application
- *
- * @example
- * ```ts
- * import { isAfterDisconnect } from '@ambit/http/host';
- *
- * function fail(error: unknown, request: { isDisconnected: boolean }, next: (error: unknown) => void): void {
- *   if (!request.isDisconnected || !isAfterDisconnect(error)) next(error);
- * }
- * ```
  */
 export function isAfterDisconnect(error: unknown): boolean {
   return codesOf(error).some((code) => AFTER_DISCONNECT.has(code));
@@ -150,13 +131,6 @@ export function isAfterDisconnect(error: unknown): boolean {
  *
  * @param error - the error, such as that of a transaction
  * @returns whether it, or one of its causes, is `AMBIT_HTTP_CLIENT_DISCONNECTED`
- *
- * @example
- * ```ts
- * import { isDisconnect } from '@ambit/http/host';
- *
- * const isRefused = (error: unknown): boolean => error !== undefined && !isDisconnect(error);
- * ```
  */
 export function isDisconnect(error: unknown): boolean {
   return codesOf(error).includes('AMBIT_HTTP_CLIENT_DISCONNECTED');
@@ -182,16 +156,6 @@ export type Reporter<Context> = ((error: unknown, context: Context) => unknown) 
  * @param reporter - the application's; may be async. Default: `console.error`
  * @param error - the failure
  * @param context - what the reporter is called with besides it, such as the request
- *
- * @example
- * ```ts
- * import { report } from '@ambit/http/host';
- *
- * interface Options { onDisposeError?: (error: unknown, request: Request) => void }
- * const hostOf = ({ onDisposeError }: Options) => ({
- *   onDisposeError: (error: unknown, request: Request) => report(onDisposeError, error, request),
- * });
- * ```
  */
 export function report<Context>(reporter: Reporter<Context>, error: unknown, context: Context): void {
   void reported(reporter, error, context);
@@ -204,14 +168,6 @@ export function report<Context>(reporter: Reporter<Context>, error: unknown, con
  * @param error - the failure
  * @param context - what the reporter is called with besides it
  * @returns a promise that resolves when the reporter is done, and never rejects
- *
- * @example
- * ```ts
- * import { reported } from '@ambit/http/host';
- *
- * const beforeExit = (onError: ((error: unknown) => unknown) | undefined, error: unknown): Promise<void> =>
- *   reported(onError, error, undefined);
- * ```
  */
 export async function reported<Context>(reporter: Reporter<Context>, error: unknown, context: Context): Promise<void> {
   if (!reporter) return print(error);

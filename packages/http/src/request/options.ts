@@ -7,15 +7,6 @@ import { HttpError } from './errors.js';
  * @param options - the options of the caller
  * @param names - those that are times
  * @throws `HttpError` `AMBIT_OPTION`: one of them is no number from 0 on
- *
- * @example
- * ```ts
- * import { checkTimes } from '@ambit/http/host';
- *
- * function cacheFor({ maxAgeMs = 1000 }: { maxAgeMs?: number }) {
- *   checkTimes({ maxAgeMs }, 'maxAgeMs');
- * }
- * ```
  */
 export function checkTimes<T extends object>(options: T, ...names: (keyof T & string)[]): void {
   for (const name of names) {
@@ -32,15 +23,6 @@ export function checkTimes<T extends object>(options: T, ...names: (keyof T & st
  * @param name - the option
  * @param value - its value
  * @throws `HttpError` `AMBIT_OPTION`: it is something else
- *
- * @example
- * ```ts
- * import { checkCount } from '@ambit/http/host';
- *
- * function limited({ maxRequests = Infinity }: { maxRequests?: number }) {
- *   checkCount('maxRequests', maxRequests);
- * }
- * ```
  */
 export function checkCount(name: string, value: number): void {
   if (value >= 1 && (Number.isInteger(value) || value === Infinity)) return;
@@ -53,15 +35,6 @@ export function checkCount(name: string, value: number): void {
  * @param options - the options of the caller
  * @param names - those that are functions
  * @throws `HttpError` `AMBIT_OPTION`: one of them is something else
- *
- * @example
- * ```ts
- * import { checkFunctions } from '@ambit/http/host';
- *
- * function middleware(options: { onError?: (error: unknown) => void }) {
- *   checkFunctions(options, 'onError');
- * }
- * ```
  */
 export function checkFunctions<T extends object>(options: T, ...names: (keyof T & string)[]): void {
   for (const name of names) {
@@ -79,16 +52,6 @@ export function checkFunctions<T extends object>(options: T, ...names: (keyof T 
  * @param method - the method that is needed of it
  * @param caller - what the message names, such as `middleware()`
  * @throws `HttpError` `AMBIT_OPTION`: it has no such method
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { checkContainer } from '@ambit/http/host';
- *
- * function middleware(container: IContainer) {
- *   checkContainer(container, 'createScope', 'middleware()');
- * }
- * ```
  */
 export function checkContainer(container: object | undefined, method: string, caller: string): void {
   if (typeof (container as Record<string, unknown> | undefined)?.[method] === 'function') return;
@@ -102,15 +65,6 @@ export function checkContainer(container: object | undefined, method: string, ca
  *
  * @param detail - names the option, and what it accepts
  * @returns the `HttpError` `AMBIT_OPTION`, to throw
- *
- * @example
- * ```ts
- * import { invalidOption } from '@ambit/http/host';
- *
- * function checkMode(mode: string) {
- *   if (mode !== 'strict' && mode !== 'loose') throw invalidOption(`mode must be 'strict' or 'loose', not '${mode}'`);
- * }
- * ```
  */
 export function invalidOption(detail: string): HttpError {
   return new HttpError('AMBIT_OPTION', detail);

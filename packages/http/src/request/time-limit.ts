@@ -7,14 +7,6 @@ const TOO_LONG_MS = 2 ** 31;
  * @param call - called when the time is up
  * @param ms - the time in milliseconds
  * @returns what `clearTimeout()` is called with
- *
- * @example
- * ```ts
- * import { startTimer } from '@ambit/http/host';
- *
- * const timer = startTimer(() => console.log('too late'), Infinity); // undefined
- * clearTimeout(timer);
- * ```
  */
 export function startTimer(call: () => void, ms: number): ReturnType<typeof setTimeout> | undefined {
   return ms >= TOO_LONG_MS ? undefined : setTimeout(call, ms);
@@ -35,14 +27,6 @@ export interface TimeLimit {
  * @param options - the time limit, and the error at its end
  * @returns what `work` resolves to
  * @throws what `work` rejects with, or what `onPassed` returns
- *
- * @example
- * ```ts
- * import { settleWithin } from '@ambit/http/host';
- *
- * const disposing = Promise.resolve();
- * await settleWithin(disposing, { ms: 5000, onPassed: () => new Error('The disposal takes too long') });
- * ```
  */
 export function settleWithin<T>(work: Promise<T>, { ms, onPassed }: TimeLimit): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -26,16 +26,6 @@ export interface PreparedTransactionOptions extends Pick<RequestTransactionOptio
  * @returns a function that gives the options for one request
  * @throws `HttpError` `AMBIT_OPTION`: `onError` or `rollbackOn` is no function. `TransactionError` `AMBIT_OPTION`: another
  *   option is invalid
- *
- * @example
- * ```ts
- * import { RequestTransaction, type RequestTransactionOptions, prepareTransactionOptions } from '@ambit/http/host';
- *
- * function inTransaction(options: RequestTransactionOptions) {
- *   const prepare = prepareTransactionOptions(options);
- *   return (request: Request, scope: object) => new RequestTransaction(scope as never, prepare(request));
- * }
- * ```
  */
 export function prepareTransactionOptions<Q>(
   options: RequestTransactionOptions<Q>,
@@ -230,15 +220,6 @@ function isKnownBefore(error: unknown): boolean {
  * @param advice - how a transaction is begun on this host
  * @returns the scope tagged `transaction`
  * @throws `HttpError` `AMBIT_HTTP_NO_TRANSACTION`: the request has no open transaction
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { transactionScopeOf } from '@ambit/http/host';
- *
- * const scopeOf = (request: { transactionScope?: IContainer }): IContainer =>
- *   transactionScopeOf(request, 'use myTransaction() on the route');
- * ```
  */
 export function transactionScopeOf(
   owner: { readonly transactionScope?: IContainer | undefined },
@@ -276,16 +257,6 @@ const REPRESENTATION_HEADERS = [
  * of the application stays.
  *
  * @param response - the response, of which nothing was sent
- *
- * @example
- * ```ts
- * import { clearRepresentation } from '@ambit/http/host';
- *
- * function failed(headers: Headers): Response {
- *   clearRepresentation({ removeHeader: (name) => headers.delete(name) }); // the type, length and caching of what was to be sent
- *   return new Response('Internal error', { status: 500, headers });
- * }
- * ```
  */
 export function clearRepresentation(response: { removeHeader(name: string): unknown }): void {
   for (const name of REPRESENTATION_HEADERS) response.removeHeader(name);
@@ -310,19 +281,6 @@ interface FollowedReply extends TrailedReply {
  * from one body, and an error that takes its place would be framed by its length and in chunks at once.
  *
  * @param reply - a reply of Fastify
- *
- * @example
- * ```ts
- * import { clearRepresentation, followTrailers } from '@ambit/http/host';
- *
- * interface Reply { trailer(name: string, make: never): unknown; removeTrailer(name: string): unknown; removeHeader(name: string): unknown }
- *
- * async function commitFirst(reply: Reply, commit: () => Promise<void>, handle: () => Promise<void>): Promise<void> {
- *   followTrailers(reply);
- *   await handle();
- *   await commit().catch(() => clearRepresentation(reply));
- * }
- * ```
  */
 export function followTrailers(reply: TrailedReply): void {
   const trailers = new Set<string>();

@@ -9,14 +9,6 @@ import { splitStatements } from '../sql/split-statements.js';
  * @param script - statements with a semicolon after each
  * @throws `TransactionError` `AMBIT_TX_STATEMENT_FAILED`: the database refused one, such as because a table exists; nothing is kept
  * @throws what `getConnection()` and `query()` of the pool, and BEGIN and COMMIT on its connection, throw
- *
- * @example
- * ```ts
- * import type { IDatabasePool } from '@ambit/transaction';
- * import { runScript } from '@ambit/transaction/extension';
- *
- * const createTable = (pool: IDatabasePool) => runScript(pool, 'CREATE TABLE a (id text); CREATE INDEX a_id ON a (id);');
- * ```
  */
 export async function runScript(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, script: string): Promise<void> {
   const statements = splitStatements(script);
@@ -35,18 +27,6 @@ export async function runScript(pool: Pick<IDatabasePool, 'getConnection' | 'que
  * @param options - how the transaction begins
  * @returns what the work returns
  * @throws what the work, `getConnection()` of the pool, and BEGIN and COMMIT on its connection throw
- *
- * @example
- * ```ts
- * import type { IDatabasePool } from '@ambit/transaction';
- * import { runOnPool } from '@ambit/transaction/extension';
- *
- * const move = (pool: IDatabasePool) =>
- *   runOnPool(pool, async (connection) => {
- *     await connection.query('INSERT INTO archive SELECT * FROM notes');
- *     await connection.query('DELETE FROM notes');
- *   });
- * ```
  */
 export async function runOnPool<T>(
   pool: Pick<IDatabasePool, 'getConnection'>,

@@ -130,14 +130,6 @@ const FIXED = new RegExp(
  *
  * @param sql - one statement with `$1 ... $n`
  * @returns false where it has to be parsed each time
- *
- * @example
- * ```ts
- * import { mayBePrepared } from '@ambit/transaction/extension';
- *
- * mayBePrepared('SELECT name FROM users WHERE id = $1'); // false
- * mayBePrepared('SELECT name FROM users WHERE id = $1::int'); // true
- * ```
  */
 export function mayBePrepared(sql: string): boolean {
   return !/['$]/.test(sql.replaceAll(FIXED, ''));

@@ -19,14 +19,6 @@ export interface PgResult {
  *
  * @param result - what `pg` returned
  * @returns the same without what belongs to the driver
- *
- * @example
- * ```ts
- * import { resultOfPg } from '@ambit/transaction/extension';
- * import type { PoolClient } from 'pg';
- *
- * const send = async (client: PoolClient, text: string) => resultOfPg(await client.query(text));
- * ```
  */
 export function resultOfPg(result: PgResult): ExecuteResult<never> {
   const { rows, rowCount, command, fields } = result;
@@ -50,13 +42,6 @@ interface StatusClient {
  *
  * @param client - a client of `pg`, or of a driver that is made of it; call this once for each
  * @returns gives `I` outside of a transaction, `T` in one, `E` in one that has failed, and nothing before the first response
- *
- * @example
- * ```ts
- * import { transactionStatusOf } from '@ambit/transaction/extension';
- *
- * const isInTransaction = (client: object) => transactionStatusOf(client)() !== 'I';
- * ```
  */
 export function transactionStatusOf(client: object): () => string | null {
   const known = client as StatusClient;
@@ -81,15 +66,6 @@ const TEXT_ARRAY = 1009;
  * @param types - the option `types` of `execute()`
  * @param ofDriver - what gives the driver's own parsers
  * @returns what `pg` takes as `types`
- *
- * @example
- * ```ts
- * import type { ExecuteOptions } from '@ambit/transaction';
- * import { safeTypes } from '@ambit/transaction/extension';
- * import { types as driverTypes } from 'pg';
- *
- * const configOf = (text: string, { types }: ExecuteOptions) => ({ text, types: safeTypes(types, driverTypes) });
- * ```
  */
 export function safeTypes(
   types: Parsers | undefined,
@@ -135,14 +111,6 @@ export interface PostgresBackend extends Address {
  *
  * @param backend - the session whose statement is cancelled
  * @param timeoutMs - how long the server may take
- *
- * @example
- * ```ts
- * import { requestCancel } from '@ambit/transaction/extension';
- *
- * const cancel = (processId: number, secretKey: number) =>
- *   requestCancel({ host: 'localhost', port: 5432, processId, secretKey }, 1000);
- * ```
  */
 export function requestCancel(backend: PostgresBackend, timeoutMs: number): void {
   void send(backend, [CANCEL_REQUEST, backend.processId, backend.secretKey], timeoutMs);

@@ -76,13 +76,6 @@ function elementText(item: unknown, position: number): string {
  *
  * @param date - a valid date
  * @returns such as `2024-02-29T07:00:00.000-05:00`
- *
- * @example
- * ```ts
- * import { dateText } from '@ambit/transaction/extension';
- *
- * console.log(dateText(new Date(2024, 1, 29)).slice(0, 10)); // 2024-02-29
- * ```
  */
 export function dateText(date: Date): string {
   const local = new Date(0);

@@ -10,13 +10,6 @@ const COUNTED = new Set(['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'MERGE']);
  * @param sql - one statement
  * @param dialect - how the database reads it
  * @returns such as `SELECT` or `INSERT`, also behind a `WITH`; an empty text for an empty statement
- *
- * @example
- * ```ts
- * import { commandOf, MYSQL } from '@ambit/transaction/extension';
- *
- * console.log(commandOf('WITH a AS (SELECT 1) UPDATE t SET b = 1', MYSQL)); // UPDATE
- * ```
  */
 export function commandOf(sql: string, dialect: Dialect): string {
   let depth = 0;

@@ -21,16 +21,6 @@ export function isPlain(sql: string): boolean {
  *
  * @param sql - one statement
  * @returns false for a savepoint, and for `ROLLBACK TO`
- *
- * @example
- * ```ts
- * import { TransactionError } from '@ambit/transaction';
- * import { isTransactionControl } from '@ambit/transaction/extension';
- *
- * function refuse(sql: string): void {
- *   if (isTransactionControl(sql)) throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', 'The library sent ' + sql);
- * }
- * ```
  */
 export function isTransactionControl(sql: string): boolean {
   return !isPlain(sql) && readings(sql).some((statement) => CONTROL.test(statement) && !ROLLBACK_TO.test(statement));
@@ -67,13 +57,6 @@ function readings(sql: string): string[] {
  * @param sql - one statement
  * @param dialect - how the database reads it
  * @returns its first words, four at most; an empty text for SELECT, INSERT and the like
- *
- * @example
- * ```ts
- * import { firstWords, MYSQL } from '@ambit/transaction/extension';
- *
- * const commitsByItself = (sql: string): boolean => /^(?:create|alter|drop) table\b/.test(firstWords(sql, MYSQL));
- * ```
  */
 export function firstWords(sql: string, dialect: Dialect): string {
   return isPlain(sql) ? '' : wordsAtStart(sql, dialect);

@@ -106,13 +106,6 @@ function beginningsIn(dialect: Dialect): RegExp {
  * @param sql - a statement, or a script
  * @param dialect - how the database reads it
  * @returns the tokens, whose texts together are `sql`
- *
- * @example
- * ```ts
- * import { MYSQL, tokensOf } from '@ambit/transaction/extension';
- *
- * const hasComment = (sql: string): boolean => [...tokensOf(sql, MYSQL)].some(({ kind }) => kind === 'comment');
- * ```
  */
 export function* tokensOf(sql: string, dialect: Dialect): Generator<Token> {
   const beginning = beginningsIn(dialect);

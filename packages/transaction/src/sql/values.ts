@@ -16,13 +16,6 @@ const LAST_DATE = Date.UTC(10_000, 0) - 1;
  * @param sqlState - that of the database for such a value
  * @param cause - what a conversion of the value has thrown
  * @returns `AMBIT_TX_PARAMETER`
- *
- * @example
- * ```ts
- * import { refusedValue } from '@ambit/transaction/extension';
- *
- * console.log(refusedValue(1, 'is not a number', '22003').sqlState); // 22003
- * ```
  */
 export function refusedValue(position: number, why: string, sqlState: string, cause?: unknown): TransactionError {
   const options = { sqlState, ...(cause === undefined ? {} : { cause }) };

@@ -23,13 +23,6 @@ const NO_NAME = /^"[^]*[^\w '$.\u0080-\uffff-][^]*"$/;
  * @param sql - the text of the statement
  * @param placeholders - what replaces a string and a number
  * @returns the statement, such as `SELECT * FROM users WHERE email = ?`
- *
- * @example
- * ```ts
- * import { withoutLiterals } from '@ambit/transaction/host';
- *
- * const text = withoutLiterals("SELECT * FROM users WHERE email = 'ada@example.org'", { text: '?', number: '?' });
- * ```
  */
 export function withoutLiterals(sql: string, placeholders: Placeholders): string {
   let shown = '';

@@ -64,17 +64,6 @@ export function whenDisposed(scope: IContainer, fn: () => void): void {
  *
  * @param scope - a scope that is open
  * @param fn - what is called; the disposal waits for what it returns
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { deferOn } from '@ambit/transaction/extension';
- *
- * function lockUntilDisposed(scope: IContainer, keys: Set<string>, key: string): void {
- *   deferOn(scope, () => void keys.delete(key));
- *   keys.add(key);
- * }
- * ```
  */
 export function deferOn(scope: IContainer, fn: () => Promise<void> | undefined): void {
   if (scope.defer) scope.defer(fn);
