@@ -1,23 +1,24 @@
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { ask } from './client.mjs';
 import { Instance } from './instance.mjs';
 
-const FOLDER = resolve(import.meta.dirname, '../../deploy/kubernetes');
+const MANIFESTS = resolve(import.meta.dirname, '../../deploy/kubernetes/deployment.yaml');
 const KILLED = 'killed';
 
 /** @typedef {ReturnType<typeof shippedSettings>} Settings */
 
 /** What deploy/kubernetes tells Kubernetes about starting and stopping a Pod. */
 export function shippedSettings() {
-  const read = (/** @type {string} */ name) => parse(readFileSync(join(FOLDER, name), 'utf8'));
-  const pod = read('deployment.yaml').spec.template.spec;
+  const manifests = parseAllDocuments(readFileSync(MANIFESTS, 'utf8')).map((each) => each.toJS());
+  const ofKind = (/** @type {string} */ kind) => manifests.find((manifest) => manifest.kind === kind);
+  const pod = ofKind('Deployment').spec.template.spec;
   const [{ lifecycle, readinessProbe }] = pod.containers;
   return {
     /** @type {Record<string, string>} */
-    environment: read('config.yaml').data,
+    environment: ofKind('ConfigMap').data,
     /** @type {number} */
     graceMs: pod.terminationGracePeriodSeconds * 1000,
     preStopMs: Number(lifecycle.preStop.exec.command[1]) * 1000,
