@@ -106,7 +106,8 @@ export class HeldRoute {
     // Nest responds to it with 400.
     stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
-      this.#phase = (error) => afterClose(this.#platform.reply && stream, () => reject(error as Error));
+      const fail: Fail = reject;
+      this.#phase = (error) => afterClose(this.#platform.reply && stream, () => fail(error));
       try {
         const sent = send();
         const settle = (): void => resolve(sent);
