@@ -13,7 +13,7 @@ const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 const MUST_ALSO_CONTAIN = {
   'packages/create-ambit': ['template/postgres/.env.development', 'template/yarn/.yarnrc.yml'],
   'packages/container': ['skills/ambit/SKILL.md'],
-  'packages/inspector': ['page.js', 'theme.js', 'page-style.css', 'licences.txt'].map((file) => `dist/page/${file}`),
+  'packages/inspector': ['page.js', 'page-style.css', 'licences.txt'].map((file) => `dist/page/${file}`),
 };
 const MAY_CONTAIN =
   /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.c?ts|css)|dist\/page\/licences\.txt|assets\/.+\.(css|html|svg)|skills\/.+\.md|template\/.+\.(ts|json|yaml|yml|development))$/;

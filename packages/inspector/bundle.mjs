@@ -1,4 +1,4 @@
-// Makes the files of the page in dist/page: page.js, theme.js, page-style.css, and the licences of what is bundled. `tsc -b` only
+// Makes the files of the page in dist/page: page.js, page-style.css, and the licences of what is bundled. `tsc -b` only
 // checks the types of their sources.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,6 @@ await rm(here('dist/page'), { recursive: true, force: true });
 const { metafile } = await build({
   entryPoints: {
     page: here('page/main.tsx'),
-    theme: here('page/theme.ts'),
     'page-style': here('page/styles/page.css'),
   },
   outdir: here('dist/page'),

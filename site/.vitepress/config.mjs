@@ -14,14 +14,6 @@ await buildPlayground(join(site, '.pages/public'));
 /** Where the site is served from, such as `/ambit/`. */
 const base = process.env['SITE_BASE'] ?? '/';
 
-/** The inspector's colours, dark where VitePress says that the page is dark. @type {import('vite').Plugin} */
-const inspectorColors = {
-  name: 'inspector-colors',
-  enforce: 'pre',
-  transform: (code, id) =>
-    id.endsWith('/inspector/page/styles/colors.css') ? code.replace(":root[data-theme='dark']", ':root.dark') : null,
-};
-
 export default defineConfig({
   base,
   lang: 'en',
@@ -35,7 +27,6 @@ export default defineConfig({
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}mark.svg` }]],
   // A visitor of the front page would load four pages more than the one that is asked for.
   router: { prefetchLinks: false },
-  vite: { plugins: [inspectorColors] },
   markdown: {
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },

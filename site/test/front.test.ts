@@ -34,8 +34,11 @@ describe('the front page', () => {
     const { page } = visit;
     expect(await page.locator('link[rel=icon]').getAttribute('href')).toBe('/mark.svg');
     const styles = readFileSync(join(folder, '../../packages/inspector/page/styles/colors.css'), 'utf8');
-    const [light = '', dark = ''] = Array.from(styles.matchAll(/--text: (\S+);/g), ([, color]) => color);
-    const colorOfText = () => page.evaluate(() => getComputedStyle(document.body).getPropertyValue('--vp-c-text-1'));
+    const [, light, dark] = /--text: light-dark\((#\w+), (#\w+)\)/.exec(styles) ?? [];
+    const colorOfText = async () => {
+      const parts = await page.evaluate(() => getComputedStyle(document.body).color.match(/\d+/g) ?? []);
+      return `#${parts.map((part) => Number(part).toString(16).padStart(2, '0')).join('')}`;
+    };
     expect(await colorOfText()).toBe(light);
     await page.getByRole('switch', { name: 'Switch to dark theme' }).click();
     expect(await colorOfText()).toBe(dark);

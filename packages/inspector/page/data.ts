@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Hello, Now, RequestSummary, Tick, Trouble } from '../src/wire.js';
+import type { Now, RequestSummary, State, Trouble } from '../src/wire.js';
 
 /** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?at=1x3f9z`. */
 export interface Address {
@@ -42,8 +42,10 @@ export function go(to: Address, how: 'push' | 'replace' = 'push'): void {
   address.value = to;
 }
 
-export const hello = signal<Hello | undefined>(undefined);
-export const now = signal<Now | undefined>(undefined);
+/** The newest message of the server; its requests and troubles are those that had changed. */
+export const state = signal<State | undefined>(undefined);
+export const now = computed((): Now | undefined => state.value?.now);
+export const boot = computed(() => state.value?.boot);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
 /** How many requests came in the last second. */
 export const rate = signal(0);
@@ -56,96 +58,67 @@ export const connection = signal<'connecting' | 'live' | 'no response' | 'reconn
 export const newest = computed(() => [...requests.value.values()].toSorted((one, other) => other.id - one.id));
 
 /** Requests of all recordings have names of their own: `<boot>-<id>`. */
-export const refOf = (id: number): string => `${hello.value?.boot ?? ''}-${id}`;
+export const refOf = (id: number): string => `${boot.value ?? ''}-${id}`;
 
 /** The id of a request of the present recording; undefined of another one. */
 export function idOf(ref: string | undefined): number | undefined {
-  const [, boot, id] = /^([\w-]+)-(\d+)$/.exec(ref ?? '') ?? [];
-  return boot !== undefined && boot === hello.value?.boot ? Number(id) : undefined;
+  const [, of, id] = /^([\w-]+)-(\d+)$/.exec(ref ?? '') ?? [];
+  return of !== undefined && of === boot.value ? Number(id) : undefined;
 }
 
-const MESSAGES_PER_SECOND = 4;
+const EVERY_MS = 500;
+const SILENT_MS = 3000;
 /** The number of requests so far, in the messages of the last second. */
 let arrivals: readonly number[] = [];
 
-/** The complete state: everything before it is void. */
-export function begin(state: Hello): void {
-  if (state.boot !== hello.value?.boot && troubles.value.length > 0) earlier.value = troubles.value;
-  hello.value = state;
-  requests.value = new Map();
-  troubles.value = [];
-  arrivals = [];
-  take(state);
-}
-
-/** A change. */
-export function take(tick: Tick): void {
-  now.value = tick.now;
-  arrivals = [...arrivals, tick.now.arrived].slice(-MESSAGES_PER_SECOND - 1);
-  rate.value = tick.now.arrived - (arrivals[0] ?? 0);
-  if (tick.troubles) troubles.value = tick.troubles;
-  if (tick.requests.length > 0) requests.value = kept([...requests.value.values(), ...tick.requests]);
+/** Takes a message of the server. Of another recording it is complete, and everything before it is void. */
+export function take(message: State): void {
+  if (message.boot !== boot.value) {
+    if (troubles.value.length > 0) earlier.value = troubles.value;
+    requests.value = new Map();
+    arrivals = [];
+  }
+  state.value = message;
+  const { now: current, troubles: all, requests: changed } = message;
+  arrivals = [...arrivals, current.arrived].slice(-1000 / EVERY_MS - 1);
+  rate.value = current.arrived - (arrivals[0] ?? 0);
+  if (all) troubles.value = all;
+  if (changed.length > 0) requests.value = kept([...requests.value.values(), ...changed], message);
 }
 
 /** As many as the server keeps: the newest with trouble, and the newest without. */
-function kept(all: readonly RequestSummary[]): ReadonlyMap<number, RequestSummary> {
+function kept(all: readonly RequestSummary[], { keep, keepTrouble }: State): ReadonlyMap<number, RequestSummary> {
   const byId = new Map(all.map((request) => [request.id, request]));
-  const { keep = 0, keepTrouble = 0 } = hello.value ?? {};
   const left = { true: keepTrouble, false: keep };
   for (const { id, trouble } of [...byId.values()].toSorted((one, other) => other.id - one.id))
     if (left[`${trouble}`]-- <= 0) byId.delete(id);
   return byId;
 }
 
-const RETRY_MS = 1000;
-const SILENT_MS = 3000;
-
-/** Follows the server while the tab is visible: a browser opens six connections to a server, so hidden tabs have none. */
-export function connect(): void {
+/** Follows the address, and asks the server for what has changed, while the tab is visible. */
+export async function connect(): Promise<never> {
   const follow = (): void => void (address.value = parseAddress(location.hash));
   for (const event of ['hashchange', 'popstate']) addEventListener(event, follow);
   follow();
-  let source: EventSource | undefined;
-  let silent: ReturnType<typeof setTimeout> | undefined;
-  const heard = (): void => {
+  for (;;) {
+    if (!document.hidden) await ask();
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+  }
+}
+
+async function ask(): Promise<void> {
+  const { version = 0 } = state.value ?? {};
+  try {
+    take(await read<State>(`state?boot=${boot.value ?? ''}&since=${version}`));
     connection.value = 'live';
-    clearTimeout(silent);
-    silent = setTimeout(() => (connection.value = 'no response'), SILENT_MS);
-  };
-  const close = (): void => {
-    clearTimeout(silent);
-    source?.close();
-    source = undefined;
-  };
-  const open = (): void => {
-    close();
-    if (document.hidden) return;
-    const opened = new EventSource('events');
-    source = opened;
-    opened.addEventListener('hello', ({ data }: MessageEvent<string>) => {
-      heard();
-      begin(JSON.parse(data) as Hello);
-    });
-    opened.addEventListener('message', ({ data }: MessageEvent<string>) => {
-      heard();
-      take(JSON.parse(data) as Tick);
-    });
-    opened.addEventListener('error', () => {
-      clearTimeout(silent);
-      connection.value = 'reconnecting';
-      // The browser reconnects by itself, but not after an error response.
-      if (opened.readyState === EventSource.CLOSED) setTimeout(() => source === opened && open(), RETRY_MS);
-    });
-  };
-  document.addEventListener('visibilitychange', open);
-  addEventListener('pagehide', close);
-  addEventListener('pageshow', ({ persisted }) => persisted && open());
-  open();
+  } catch (error) {
+    connection.value = (error as Error).name === 'TimeoutError' ? 'no response' : 'reconnecting';
+  }
 }
 
 /** Reads data of the server. */
 export async function read<T>(path: string): Promise<T> {
-  const response = await fetch(path);
+  const response = await fetch(path, { signal: AbortSignal.timeout(SILENT_MS) });
   if (!response.ok) throw new Error(await response.text());
   return response.json() as Promise<T>;
 }

@@ -1,17 +1,16 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { GraphProblem, GraphView, ServiceNode, ServiceTotal } from '../src/wire.js';
-import { address, hello, now, read } from './data.js';
+import type { GraphProblem, GraphView, ServiceNode, Total } from '../src/wire.js';
+import { address, boot, now, read } from './data.js';
 import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
-import { Search, usePolled } from './parts.js';
+import { Search, useNewest } from './parts.js';
 import { count, duration, lastOf, lifetimeOf, times } from './words.js';
 
 const graph = signal<GraphView | undefined>(undefined);
-const services = signal<readonly ServiceTotal[]>([]);
-const statsOf = ({ box, key }: ServiceNode): ServiceTotal | undefined =>
+const services = signal<readonly Total[]>([]);
+const statsOf = ({ box, key }: ServiceNode): Total | undefined =>
   services.value.find(({ name }) => name === `${box}: ${key}`);
-const fetchServices = async (): Promise<void> => void (services.value = await read('services'));
 const chosen = signal<Chosen>({});
 
 const existing = computed((): Existing => {
@@ -28,10 +27,11 @@ const existing = computed((): Existing => {
 export function Graph(): JSX.Element | null {
   const { at } = address.value;
   const view = graph.value;
-  usePolled(fetchServices);
+  const totals = useNewest<readonly Total[]>('services');
+  useEffect(() => void (services.value = totals ?? []), [totals]);
   useEffect(() => {
-    if (hello.value) void read<GraphView>('graph').then((loaded) => (graph.value = loaded));
-  }, [hello.value?.boot]);
+    if (boot.value !== undefined) void read<GraphView>('graph').then((loaded) => (graph.value = loaded));
+  }, [boot.value]);
   useEffect(() => {
     const problem = at === undefined ? undefined : view?.problems.find(({ message }) => message.startsWith(at));
     chosen.value = { problem };

@@ -55,7 +55,7 @@ effect(() => {
   document.title = troubles.value.length === 0 ? TITLE : `(${troubleCount(troubles.value)}) ${TITLE}`;
 });
 
-connect();
+void connect();
 for (const [id, part] of [
   ['head', <Head />],
   ['view', <View />],

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
-import { earlier, formatAddress, hello, now, troubles } from './data.js';
+import { boot, earlier, formatAddress, now, state, troubles } from './data.js';
 import { CauseCard, Place, useStill } from './parts.js';
 import {
   clock,
@@ -18,21 +18,21 @@ const MOST_OLD = 5;
 
 /** What is wrong, and what goes on. */
 export function Now(): JSX.Element {
-  const state = now.value;
+  const current = now.value;
   return (
     <div class="now-columns">
       <Troubles />
       <section class="beside" aria-label="At this moment">
-        {state && (
+        {current && (
           <section class="card">
             <h2>Connections and transactions</h2>
-            <p class={isFull(state) ? 'full' : ''}>
-              {state.pool ? poolLine(state.pool) : 'No IDatabasePool that reports its size.'}
+            <p class={isFull(current) ? 'full' : ''}>
+              {current.pool ? poolLine(current.pool) : 'No IDatabasePool that reports its size.'}
             </p>
-            <p class="hint">Transactions: {transactionsLine(state.transactions)}</p>
+            <p class="hint">Transactions: {transactionsLine(current.transactions)}</p>
           </section>
         )}
-        {state && <Scopes now={state} />}
+        {current && <Scopes now={current} />}
       </section>
     </div>
   );
@@ -78,13 +78,13 @@ function Troubles(): JSX.Element {
   return (
     <section class="trouble-list" aria-label="Troubles">
       <p class={troubles.value.length === 0 ? 'hint' : ''} role="status">
-        {troublesLine(troubles.value, hello.value?.always)}
+        {troublesLine(troubles.value, state.value?.always)}
         {newer > 0 && ` ${count(newer)} came meanwhile.`}
       </p>
       {shown.length > 0 && (
         <ol {...handlers}>
           {shown.map((trouble) => (
-            <TroubleCard key={trouble.id} trouble={trouble} boot={hello.value?.boot} />
+            <TroubleCard key={trouble.id} trouble={trouble} recording={boot.value} />
           ))}
         </ol>
       )}
@@ -102,15 +102,19 @@ function Troubles(): JSX.Element {
   );
 }
 
-/** @param boot - of the recording that has its requests; without it they are no longer there */
-function TroubleCard({ trouble, boot }: { trouble: Trouble; boot?: string | undefined }): JSX.Element {
+/** @param recording - that has its requests; without it they are no longer there */
+function TroubleCard({ trouble, recording }: { trouble: Trouble; recording?: string | undefined }): JSX.Element {
   const { id, kind, cause, count: occurred, first, last, routes, requests } = trouble;
   const linkTo = (request: number, text: ComponentChildren, kindOfLink = ''): JSX.Element => (
-    <a key={request} class={kindOfLink} href={formatAddress({ view: 'requests', item: `${boot}-${request}`, at: id })}>
+    <a
+      key={request}
+      class={kindOfLink}
+      href={formatAddress({ view: 'requests', item: `${recording}-${request}`, at: id })}
+    >
       {text}
     </a>
   );
-  const [newestOne, ...others] = boot === undefined ? [] : requests.toReversed();
+  const [newestOne, ...others] = recording === undefined ? [] : requests.toReversed();
   const when = clock(first) === clock(last) ? clock(last) : `${clock(first)} – ${clock(last)}`;
   const more = (
     <>

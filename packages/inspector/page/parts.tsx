@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Cause } from '../src/wire.js';
+import { now, read } from './data.js';
 import type { Mark } from './words.js';
 
 export function Badge({ text, mood, title }: Mark): JSX.Element {
@@ -85,25 +86,14 @@ export function Search(props: {
   );
 }
 
-const EVERY_MS = 1000;
-
-/** Reads something each second, as long as the component is shown, and nobody looks at another tab. */
-export function usePolled<T>(load: () => Promise<T>): { readonly value?: T; readonly failed?: boolean } {
-  const [state, setState] = useState<{ readonly value?: T; readonly failed?: boolean }>({});
+/** Reads something with each message of the server, as long as the component is shown. */
+export function useNewest<T>(path: string): T | undefined {
+  const [value, setValue] = useState<T | undefined>(undefined);
   useEffect(() => {
-    let isOver = false;
-    const poll = async (): Promise<void> => {
-      for (;;) {
-        const failed = (): void => setState((before) => ({ ...before, failed: true }));
-        if (!document.hidden) await load().then((value) => setState({ value }), failed);
-        await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
-        if (isOver) return;
-      }
-    };
-    void poll();
-    return () => void (isOver = true);
-  }, [load]);
-  return state;
+    // The message after the next one may have more luck.
+    if (now.value) void read<T>(path).then(setValue, () => undefined);
+  }, [path, now.value]);
+  return value;
 }
 
 /** A file's name is not broken in its middle: only after a slash. */

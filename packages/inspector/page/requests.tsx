@@ -2,7 +2,7 @@ import { computed, signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
-import { address, formatAddress, go, hello, idOf, newest, now, read, refOf, requests, troubles } from './data.js';
+import { address, boot, formatAddress, go, idOf, newest, now, read, refOf, requests, troubles } from './data.js';
 import { Badge, badgeOf, Choice, Search, useStill } from './parts.js';
 import { RequestView } from './request.js';
 import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
@@ -63,7 +63,7 @@ function RequestList(): JSX.Element {
   const isScrolled = useSignal(false);
   const most = useSignal(AT_FIRST);
   const { item, q = '' } = address.value;
-  const about = `${hello.value?.boot} ${troubleOnly.value} ${q}`;
+  const about = `${boot.value} ${troubleOnly.value} ${q}`;
   const still = useStill(fitting.value, ({ id }) => id, { about, isHeld: isScrolled.value });
   const { shown, newer, isOver, handlers } = still;
   const follow = (): void => {
@@ -137,19 +137,19 @@ export function Requests(): JSX.Element {
   useEffect(() => {
     if (item !== undefined || q !== undefined || trouble === undefined || !matchMedia(WIDE).matches) return;
     go({ view: 'requests', item: refOf(trouble) }, 'replace');
-  }, [hello.value?.boot]);
+  }, [boot.value]);
   const id = idOf(item);
   const summary = requests.value.get(id ?? -1);
   const isGoingOn = summary?.state === 'open' || (summary?.open ?? 0) > 0;
   useEffect(() => {
-    if (item === undefined || !hello.value) return;
+    if (item === undefined || boot.value === undefined) return;
     const known = opened.value?.ref === item ? opened.value.details : undefined;
     const show = (details: ExplainedRequest | undefined, problem?: string): void => {
       if (address.value.item === item) opened.value = { ref: item, details, problem };
     };
     if (id === undefined) return show(known, OTHER_RECORDING);
     read<ExplainedRequest>(`request?id=${id}`).then(show, () => show(known, FORGOTTEN));
-  }, [item, hello.value?.boot, isGoingOn ? now.value : summary]);
+  }, [item, boot.value, isGoingOn ? now.value : summary]);
   return (
     <div class={item === undefined ? 'both' : 'both opened'}>
       <RequestList />

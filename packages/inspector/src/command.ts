@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { argumentsOf, TOOLS } from './tools.js';
+import { TOOLS } from './tools.js';
 import type { Trouble } from './wire.js';
 
 const USAGE = `Usage: ambit inspect [tool] [--url http://localhost:3000/inspector] [--json] [--<argument> <value> ...]
@@ -48,7 +48,7 @@ interface Asked {
   readonly tool: string;
   readonly url: string;
   readonly json: boolean;
-  readonly given: Readonly<Record<string, unknown>>;
+  readonly given: Readonly<Record<string, string>>;
 }
 
 const ARGUMENTS = Object.values(TOOLS).flatMap(({ properties }) => Object.entries(properties));
@@ -59,22 +59,17 @@ const OPTIONS = Object.fromEntries(
 /** Undefined where it was used wrongly. */
 function read(args: readonly string[]): Asked | undefined {
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...OPTIONS,
-        url: { type: 'string', default: 'http://localhost:3000/inspector' },
-        json: { type: 'boolean', default: false },
-      },
-    });
+    const own = {
+      url: { type: 'string', default: 'http://localhost:3000/inspector' },
+      json: { type: 'boolean', default: false },
+    } as const;
+    const options = { ...OPTIONS, ...own };
+    const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
     const [command, tool = 'troubles', ...rest] = positionals;
     const { url, json, ...others } = values;
     if (command !== 'inspect' || rest.length > 0 || !URL.canParse(url)) return undefined;
-    const texts = Object.entries(others).map(([name, value]) => [name, String(value)] as const);
-    const given = argumentsOf(tool, Object.fromEntries(texts));
-    const isMisread = ARGUMENTS.some(([name, { type }]) => type === 'integer' && typeof given[name] === 'string');
-    return isMisread ? undefined : { tool, url: url.replace(/\/$/, ''), json, given };
+    const given = Object.fromEntries(Object.entries(others).map(([name, value]) => [name, String(value)]));
+    return { tool, url: url.replace(/\/$/, ''), json, given };
   } catch {
     return undefined;
   }
@@ -82,11 +77,10 @@ function read(args: readonly string[]): Asked | undefined {
 
 /** Throws an Error whose message says why there is no result. */
 async function called({ tool, url, given }: Asked, token: string): Promise<unknown> {
-  const [method, params] = tool === 'tools' ? ['tools/list', {}] : ['tools/call', { name: tool, arguments: given }];
-  const response = await fetch(`${url}/mcp`, {
-    method: 'POST',
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    headers: { 'content-type': 'application/json', ...(token !== '' && { authorization: `Bearer ${token}` }) },
+  if (tool === 'tools') return TOOLS;
+  const query = new URLSearchParams(given).toString();
+  const response = await fetch(`${url}/${tool}?${query}`, {
+    headers: token === '' ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(LONGEST_WAIT_MS),
   }).catch((error: unknown) => {
     throw error instanceof DOMException && error.name === 'TimeoutError'
@@ -94,26 +88,14 @@ async function called({ tool, url, given }: Asked, token: string): Promise<unkno
       : new Error(`There is no response at ${url}. Is the application running, and its inspector enabled?`);
   });
   const { status, headers } = response;
+  const type = headers.get('content-type') ?? '';
   const text = await response.text();
   if (status === 401)
     throw new Error(`${url} wants ${token === '' ? 'a token: set' : 'another token than that of'} INSPECTOR_TOKEN.`);
-  if (/^text\/plain\b/.test(headers.get('content-type') ?? '') && status >= 400)
-    throw new Error(`${url} responded ${status}: ${text.trim()}`);
-  try {
-    const { result } = JSON.parse(text) as {
-      result: { tools?: unknown; isError: boolean; content: readonly [{ text: string }] };
-    };
-    if (result.tools !== undefined) return result.tools;
-    const [said] = result.content;
-    if (!result.isError) return JSON.parse(said.text);
-    throw new Refusal(said.text);
-  } catch (error) {
-    throw error instanceof Refusal ? error : new Error(NO_INSPECTOR);
-  }
+  if (status >= 400 && type.startsWith('text/plain')) throw new Error(`${url} responded ${status}: ${text.trim()}`);
+  if (status !== 200 || !type.startsWith('application/json')) throw new Error(NO_INSPECTOR);
+  return JSON.parse(text);
 }
-
-/** The tool was called wrongly. */
-class Refusal extends Error {}
 
 function textOf(value: unknown, { tool, json }: Asked): string {
   if (json || tool !== 'troubles' || !Array.isArray(value)) return JSON.stringify(value, undefined, json ? 0 : 2);

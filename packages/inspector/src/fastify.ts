@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { Inspector } from './inspector.js';
-import type { InspectorOptions } from './options.js';
+import { type InspectorOptions, settingsOf } from './options.js';
 
 /**
  * Serves the inspector at its path. Register it before `containerPlugin`, so that requests of the page open no scope.
@@ -42,12 +42,20 @@ function register(server: FastifyInstance, options: InspectorOptions): void {
       inspected.follow({ raw: request.raw, route }, reply.raw, done);
     } else done();
   });
+  // Otherwise the log of the application has two lines for each look of a page.
+  const { path } = settingsOf(options);
+  // For `@fastify/swagger`.
+  const schema: object = { hide: true };
+  for (const url of [path, `${path}/*`])
+    server.route({
+      method: ['GET', 'POST'],
+      url,
+      logLevel: 'silent',
+      schema,
+      handler: () => undefined,
+    });
   server.addHook('onError', (_request, _reply, error, done) => {
     inspected.failed(error);
-    done();
-  });
-  server.addHook('preClose', (done) => {
-    inspected.close();
     done();
   });
 }

@@ -13,6 +13,8 @@ export class Drawing {
   /** Says where classes and factories are defined, where the runtime knows. */
   readonly #definitionsOf: DefinitionsOf;
   #nodes: readonly GraphNode[] = [];
+  /** While it opens scopes to look at them. */
+  isLooking = false;
 
   constructor(container: Container, scopes: readonly ScopeDeclaration[], definitionsOf: DefinitionsOf = () => []) {
     this.#container = container;
@@ -133,16 +135,18 @@ export class Drawing {
     const opened: Container[] = [];
     let scope = this.#container;
     let declared = this.#scopes;
-    for (const tags of lineage.slice(lineageOf(scope).length)) {
-      const declaration = declared.find((one) => nameOf(one.tags) === nameOf(tags));
-      opened.unshift((scope = scope.createScope({ tags })));
-      for (const key of declaration?.registers ?? [])
-        scope.register(key as Extract<Key, string>, () => undefined as never);
-      declared = declaration?.scopes ?? [];
-    }
+    this.isLooking = true;
     try {
+      for (const tags of lineage.slice(lineageOf(scope).length)) {
+        const declaration = declared.find((one) => nameOf(one.tags) === nameOf(tags));
+        opened.unshift((scope = scope.createScope({ tags })));
+        for (const key of declaration?.registers ?? [])
+          scope.register(key as Extract<Key, string>, () => undefined as never);
+        declared = declaration?.scopes ?? [];
+      }
       return look(scope);
     } finally {
+      this.isLooking = false;
       for (const one of opened) void one.dispose();
     }
   }

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { AccessControl, type AccessOptions } from './access.js';
 import { handleMcp } from './mcp.js';
-import type { OpenPages } from './open-pages.js';
-import { argumentsOf, type Facts, readTool } from './tools.js';
+import { argumentsOf, type Facts, jsonOf, readTool } from './tools.js';
+import type { State } from './wire.js';
 import { PACKAGE } from './where.js';
 
 const TYPES: Record<string, string> = {
@@ -27,10 +27,11 @@ function withLinks(page: string, links: Readonly<Record<string, string>>): strin
 export interface HandlerParts extends AccessOptions {
   readonly path: string;
   readonly links: Readonly<Record<string, string>>;
-  readonly pages: OpenPages;
   readonly facts: Facts;
   /** Records from now on; returns whether that began only now. */
   readonly look: () => boolean;
+  /** What has changed since a version of the recording that the page shows. */
+  readonly changes: (boot: string | null, since: number) => State | undefined;
 }
 
 const HEADERS = {
@@ -49,7 +50,7 @@ const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector: its page, the stream of that, and each tool by its name. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { path, links, pages, facts, look } = parts;
+  const { path, links, facts, look, changes } = parts;
   const control = new AccessControl(parts);
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -59,24 +60,25 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const { method } = request;
     const access = control.access(request);
     if (access === 'refused') return sendText(response, 403, REFUSED);
-    if (typeof access === 'object') return tooMany(response, access.retryAfter);
+    if (typeof access === 'object') {
+      response.setHeader('retry-after', access.retryAfter);
+      return sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
+    }
     if (name !== '/mcp' && method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
     // Before the token: a browser sends the password to the folder of the address that asked for it, and not to the application.
     if (name === '') return void response.writeHead(303, { location: `${path}/` }).end();
     if (access === 'token required') return tokenRequired(response);
     if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
-    if (name === '/mcp') return handleMcp(request, response, await bodyOf(request, LONGEST_MESSAGE), facts, look);
+    if (name === '/mcp') return handleMcp(request, response, await bodyOf(request), facts, look);
     if (name === '/') return sendFile(response, 'index.html', (page) => withLinks(page, links));
-    if (name !== '/events') return sendTool(response, name.slice(1), searchParams);
-    if (method === 'GET') return pages.open(request, response);
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end();
-  };
-
-  const sendTool = (response: ServerResponse, name: string, given: URLSearchParams): void => {
-    const read = readTool(facts, name, argumentsOf(name, Object.fromEntries(given)));
-    if ('problem' in read) return sendText(response, 404, read.problem);
-    response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(read.value));
+    const isFirst = look();
+    if (name === '/state')
+      return sendJson(response, changes(searchParams.get('boot'), Number(searchParams.get('since'))));
+    const tool = name.slice(1);
+    const read = readTool(facts, tool, argumentsOf(tool, Object.fromEntries(searchParams)), isFirst);
+    if ('problem' in read) sendText(response, 404, read.problem);
+    else sendJson(response, read.value);
   };
 
   return (request, response) => {
@@ -100,27 +102,27 @@ export function urlOf({ url = '/', originalUrl }: IncomingMessage & { originalUr
   return originalUrl ?? url;
 }
 
+function sendJson(response: ServerResponse, value: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json; charset=utf-8' }).end(jsonOf(value));
+}
+
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
 }
 
 function tokenRequired(response: ServerResponse): void {
-  response.setHeader('www-authenticate', ['Bearer', 'Basic realm="The token of the inspector, as password"']);
+  const basic = 'Basic realm="The token of the inspector, as password", charset="UTF-8"';
+  response.setHeader('www-authenticate', ['Bearer', basic]);
   sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
 }
 
-function tooMany(response: ServerResponse, retryAfter: number): void {
-  response.setHeader('retry-after', retryAfter);
-  sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
-}
-
 /** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */
-async function bodyOf(request: IncomingMessage, longest: number): Promise<string | undefined> {
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     length += part.length;
-    if (length <= longest) parts.push(part);
+    if (length <= LONGEST_MESSAGE) parts.push(part);
   }
-  return length <= longest ? Buffer.concat(parts).toString() : undefined;
+  return length <= LONGEST_MESSAGE ? Buffer.concat(parts).toString() : undefined;
 }

@@ -8,17 +8,13 @@ import { definitionsOf } from './definitions.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, urlOf } from './handler.js';
 import { blockedLoop } from './loop.js';
-import { OpenPages } from './open-pages.js';
 import { type InspectorOptions, type Settings, settingsOf } from './options.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
 import type { Facts } from './tools.js';
-import type { Hello, Line } from './wire.js';
+import type { Line, State } from './wire.js';
 
-const TICK_MS = 250;
-/** A page that reloads or reconnects within this time finds all recorded requests. */
-const LINGER_MS = 5000;
-/** For so long it records after the last call of a tool. */
+/** For so long it records after the last look of a page, an agent or the terminal. */
 const LOOK_MS = 600_000;
 const LINK_HEADER = 'x-debug-token-link';
 const LONGEST_ID = 100;
@@ -51,11 +47,8 @@ export class Inspector {
   readonly enabled: boolean;
   /** Responds to a request of the inspector, one that it owns. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Whether a page is open. While none is, this check is all that a request costs. */
+  /** Whether it records. While it does not, this check is all that a request costs. */
   watching = false;
-  readonly #path: string;
-  readonly #requestIdHeader: string | undefined;
-  readonly #pages: OpenPages;
   readonly #settings: Settings;
   readonly #pool: PoolUsage;
   readonly #drawing: Drawing;
@@ -65,40 +58,34 @@ export class Inspector {
   /** A new one for each recording, because the requests of each are numbered from 1. */
   #boot = '';
   #stopListening = (): void => undefined;
+  #stopping: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   /**
-   * Checks the options. It records nothing until a page is open, unless the option `always` is set.
+   * Checks the options. It records nothing until somebody looks, unless the option `always` is set.
    *
    * @param options - the container, and where and for whom the page is
    * @throws `ContainerError` `AMBIT_OPTION`: an option is invalid
    */
   constructor(options: InspectorOptions) {
     const settings = settingsOf(options);
-    const { container, path, token, isDevelopment, enabled, always, requestIdHeader } = settings;
+    const { container, enabled, always } = settings;
     this.enabled = enabled;
-    this.#path = path;
-    this.#requestIdHeader = requestIdHeader;
     this.#settings = settings;
     this.#pool = new PoolUsage(container);
     this.#drawing = new Drawing(container, settings.scopes, definitionsOf);
-    this.#pages = new OpenPages(
-      {
-        start: () => this.#start(),
-        stop: () => !always && this.#stop(),
-        hello: () => this.#state(),
-        tick: () => this.#store?.tick(this.#pool.now()),
-      },
-      { tickMs: TICK_MS, lingerMs: LINGER_MS, lookMs: LOOK_MS },
-    );
     if (enabled) {
       observeCreations(container);
       container.defer(() => this.close());
       if (always) this.#start();
     }
-    const { links } = settings;
-    const facts = this.#facts();
-    const look = (): boolean => this.#look();
-    this.handle = createHandler({ path, token, isDevelopment, links, pages: this.#pages, facts, look });
+    const facts: Facts = { state: () => this.#state(), store: () => this.#store, drawing: this.#drawing };
+    this.handle = createHandler({
+      ...settings,
+      facts,
+      look: () => this.#look(),
+      changes: (boot, since) => this.#state(boot === this.#boot ? since : 0),
+    });
   }
 
   /**
@@ -109,9 +96,8 @@ export class Inspector {
    */
   owns(request: IncomingMessage): boolean {
     const url = urlOf(request);
-    if (!url.startsWith(this.#path)) return false;
-    const next = url[this.#path.length];
-    return next === undefined || next === '/' || next === '?';
+    const { path } = this.#settings;
+    return url.startsWith(path) && ['/', '?', undefined].includes(url[path.length]);
   }
 
   /**
@@ -123,12 +109,12 @@ export class Inspector {
    */
   follow({ raw: { method = '', socket }, route }: Followed, response: ServerResponse, next: () => void): void {
     const store = this.#store;
-    const header = this.#requestIdHeader;
-    const requestId = header === undefined ? undefined : () => textOf(response.getHeader(header));
     if (!store) return next();
+    const { path, requestIdHeader: header } = this.#settings;
+    const requestId = header === undefined ? undefined : () => textOf(response.getHeader(header));
     const record = store.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
     // As Symfony's profiler names it; a log line of the response can have it, too.
-    response.setHeader(LINK_HEADER, `${this.#path}/#/requests/${this.#boot}-${record.id}`);
+    response.setHeader(LINK_HEADER, `${path}/#/requests/${this.#boot}-${record.id}`);
     const finish = (): void => store.complete(record, response.writableFinished ? response.statusCode : undefined);
     response.on('finish', finish);
     response.on('close', finish);
@@ -144,47 +130,33 @@ export class Inspector {
     this.#store?.failed(error);
   }
 
-  /** Disconnects the open pages, so that the server can close, and stops recording. */
+  /** Stops recording. The container of the application does this when it is disposed. */
   close(): void {
-    this.#pages.closeAll();
+    this.#isClosed = true;
     this.#stop();
   }
 
-  /** When somebody looks, the application has registered what it has. */
-  #state(): Hello | undefined {
+  /** @param since - a version of this recording; without it, all */
+  #state(since = 0): State | undefined {
     const store = this.#store;
     if (!store) return undefined;
-    store.graphIs(this.#drawing.signs());
-    const { limitMs, slowMs, keep, keepTrouble, always } = this.#settings;
-    const settings = { limitMs, slowMs, keep, keepTrouble, always };
-    return { boot: this.#boot, ...settings, ...store.all(this.#pool.now()) };
-  }
-
-  #facts(): Facts {
-    return {
-      state: () => this.#state(),
-      store: () => this.#store,
-      drawing: {
-        view: () => this.#drawing.view(),
-        definition: (node) => this.#drawing.definition(node),
-        // It opens scopes to look at them.
-        explain: (node) => {
-          const explain = (): string | undefined => this.#drawing.explain(node);
-          return this.#store ? this.#store.unrecorded(explain) : explain();
-        },
-      },
-    };
+    // When somebody begins to look, the application has registered what it has.
+    if (since === 0) store.graphIs(this.#drawing.signs());
+    const { keep, keepTrouble, always } = this.#settings;
+    return { boot: this.#boot, keep, keepTrouble, always, ...store.state(this.#pool.now(), since) };
   }
 
   /** Returns whether nothing was recorded before. */
   #look(): boolean {
     const isFirst = this.#store === undefined;
-    this.#pages.look();
+    this.#start();
+    clearTimeout(this.#stopping);
+    if (!this.#settings.always) this.#stopping = setTimeout(() => this.#stop(), LOOK_MS).unref();
     return isFirst;
   }
 
   #start(): void {
-    if (this.#store) return;
+    if (this.#store || this.#isClosed) return;
     const { container, lines } = this.#settings;
     const now = (): number => performance.now();
     const current = (): RequestRecord | undefined => {
@@ -192,7 +164,9 @@ export class Inspector {
       return record?.includes(now()) ? record : undefined;
     };
     const definition = (key: string): string | undefined => this.#drawing.definition(key);
-    const store = new Store(container, openScopes(container), { ...this.#settings, now, current, definition });
+    const isPaused = (): boolean => this.#drawing.isLooking;
+    const options = { ...this.#settings, now, current, definition, isPaused };
+    const store = new Store(container, openScopes(container), options);
     const stops = [
       listen(store, { lines }),
       outgoingCalls(store),
@@ -208,6 +182,7 @@ export class Inspector {
 
   /** While nothing is recorded, no channel has a subscriber and no asynchronous context is kept. */
   #stop(): void {
+    clearTimeout(this.#stopping);
     this.watching = false;
     this.#store = undefined;
     this.#stopListening();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { type Facts, readTool, TOOLS } from './tools.js';
+import { type Facts, jsonOf, readTool, TOOLS } from './tools.js';
 import { PACKAGE } from './where.js';
 
 interface Message {
@@ -75,7 +75,7 @@ function resultOf(method: string, params: NonNullable<Message['params']>, facts:
     return { error: { code: INVALID_PARAMS, message: 'params.name must be the name of a tool' } };
   const read = readTool(facts, params.name, params.arguments, look());
   const isError = 'problem' in read;
-  const text = isError ? read.problem : JSON.stringify(read.value, rounded, 1);
+  const text = isError ? read.problem : jsonOf(read.value, 1);
   return { result: { content: [{ type: 'text', text }], isError } };
 }
 
@@ -99,9 +99,4 @@ function isMessage(one: unknown): one is Message {
 function send(response: ServerResponse, status: number, message: unknown): void {
   const headers = { 'content-type': 'application/json', ...(status === 405 && { allow: 'POST' }) };
   response.writeHead(status, headers).end(JSON.stringify(message));
-}
-
-/** Milliseconds with fifteen digits are long to read, and say no more. */
-function rounded(_: string, value: unknown): unknown {
-  return typeof value === 'number' ? Math.round(value * 100) / 100 : value;
 }

@@ -51,6 +51,8 @@ const LINGERS_MS = 10_000;
 /** One request, from its arrival until its last scope is closed: a bounded number of records, and what they come to. */
 export class RequestRecord {
   readonly start: number;
+  /** That of the store, when it changed last. */
+  version = 0;
   /** Its row in a list. */
   readonly summary: Mutable<RequestSummary> & { readonly troubles: TroubleKind[] };
   /** The ids of its troubles. */

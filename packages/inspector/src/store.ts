@@ -7,7 +7,7 @@ import { causeOf, leakOf, LONG_WAIT_MS, type Limits, type Sign, signOf, signsOf 
 import { type Row, Totals } from './totals.js';
 import { type Definition, Troubles } from './troubles.js';
 import { Where } from './where.js';
-import type { ExplainedRequest, Now, OpenScope, Outcome, RequestSummary, StepKind, Tick } from './wire.js';
+import type { ExplainedRequest, Now, OpenScope, Outcome, State, StepKind } from './wire.js';
 
 export interface StoreOptions extends Limits {
   /** How many requests without trouble are kept, and how many with trouble. */
@@ -19,6 +19,8 @@ export interface StoreOptions extends Limits {
   readonly current: () => RequestRecord | undefined;
   /** The line of a service. */
   readonly definition?: Definition;
+  /** Scopes that are opened now are the inspector's own. */
+  readonly isPaused?: () => boolean;
 }
 
 /** The facts about an open scope. It keeps no reference to the container, so the inspector keeps nothing in memory. */
@@ -32,7 +34,7 @@ interface OpenedScope {
   /** In its request. */
   readonly record: Recorded | undefined;
   readonly where: Where | undefined;
-  readonly services: Row<'alive'>[];
+  readonly services: Row[];
   inTransaction: boolean;
   /** It is older than the limit, and its request is complete. */
   leaked: boolean;
@@ -67,24 +69,19 @@ const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
 /** Keeps a bounded part of what happens: requests, each with its records; totals by name; and troubles by cause. */
 export class Store {
   readonly lateness = new Lateness();
-  readonly routes = new Totals(MOST_ROWS, {
-    failed: 0,
-    refused: 0,
-    aborted: 0,
-    rolledBack: 0,
-    statements: 0,
-    statementMs: 0,
-  });
-  readonly statements = new Totals(MOST_ROWS, { failed: 0, outside: 0 });
-  readonly services = new Totals<'alive', { alive?: number }>(MOST_SERVICES, {});
+  readonly routes = new Totals(MOST_ROWS);
+  readonly statements = new Totals(MOST_ROWS);
+  readonly services = new Totals(MOST_SERVICES);
   readonly #options: StoreOptions;
   /** The newest requests without trouble, in order of arrival, and those with trouble, in the order of that. */
   readonly #newest = new Map<number, RequestRecord>();
   readonly #troubled = new Map<number, RequestRecord>();
-  #changed = new Set<RequestRecord>();
+  /** Higher after each change. */
+  #version = 0;
+  /** The version with the newest trouble. */
+  #noticedAt = 0;
   #arrived = 0;
   readonly #troubles: Troubles;
-  #sentTroubles = 0;
   /** The errors that a record names, and the request whose handler threw one: an error may hold anything, so none is kept. */
   readonly #named = new WeakSet();
   readonly #thrown = new WeakMap<object, RequestRecord>();
@@ -92,7 +89,6 @@ export class Store {
   /** The oldest first. */
   readonly #openScopes = new Map<number, OpenedScope>();
   #ids = 0;
-  #paused = false;
   readonly #transactions = { committed: 0, refused: 0, 'rolled back': 0, unknown: 0 };
   readonly #holding = new Map<object, Held>();
   readonly #ended: Held[] = [];
@@ -148,7 +144,7 @@ export class Store {
 
   arrive(arrival: Arrival): RequestRecord {
     const record = new RequestRecord(++this.#arrived, arrival, this.now(), this.#options.slowMs);
-    keepNewest(this.#newest, record, this.#options.keep, this.#changed);
+    keepNewest(this.#newest, record, this.#options.keep);
     this.#touch(record);
     return record;
   }
@@ -177,8 +173,9 @@ export class Store {
   }
 
   /** Adds a trouble outside of requests. */
-  noticed(sign: Sign): void {
-    this.#troubles.add(sign, Date.now());
+  noticed(sign: Sign, record?: RequestRecord): void {
+    this.#troubles.add(sign, Date.now(), record);
+    this.#noticedAt = ++this.#version;
   }
 
   /** Adds the problems of the graph once: they are no occurrences. */
@@ -189,7 +186,7 @@ export class Store {
   opened(scope: Container): void {
     const above = scope.parent && this.#scopes.get(scope.parent);
     // A scope without a known parent belongs to another application in this process.
-    if (!above || this.#paused) return;
+    if (!above || this.#options.isPaused?.() === true) return;
     this.#open(scope, boxBelow(above.box, scope), false, above.request ?? this.current());
   }
 
@@ -287,34 +284,16 @@ export class Store {
     return { doing, heldBy: name, ...(line !== undefined && { heldAt: line }) };
   }
 
-  /** Runs the work without recording the scopes it opens. */
-  unrecorded<T>(work: () => T): T {
-    this.#paused = true;
-    try {
-      return work();
-    } finally {
-      this.#paused = false;
-    }
-  }
-
   // ---- What is known.
 
-  /** The complete state. */
-  all(pool?: Now['pool']): Required<Tick> {
-    const now = this.#state(pool);
-    const kept = [...this.#newest.values(), ...this.#troubled.values()].toSorted((one, other) => one.id - other.id);
-    return { now, requests: kept.map(summaryOf), troubles: this.#troubles.all() };
-  }
-
-  /** The changes since the last call. */
-  tick(pool?: Now['pool']): Tick {
-    const now = this.#state(pool);
-    const requests = Array.from(this.#changed, summaryOf);
-    this.#changed = new Set();
-    const { occurrences } = this.#troubles;
-    const troubles = occurrences === this.#sentTroubles ? {} : { troubles: this.#troubles.all() };
-    this.#sentTroubles = occurrences;
-    return { now, requests, ...troubles };
+  /** The state; of requests and troubles those that have changed since a version of it. */
+  state(pool?: Now['pool'], since = 0): Pick<State, 'now' | 'requests' | 'troubles' | 'version'> {
+    const now = this.#now(pool);
+    const kept = [...this.#newest.values(), ...this.#troubled.values()];
+    const changed = kept.filter(({ version }) => version > since);
+    const requests = changed.toSorted((one, other) => one.id - other.id).map(({ summary }) => ({ ...summary }));
+    const troubles = since === 0 || this.#noticedAt > since ? { troubles: this.#troubles.all() } : {};
+    return { version: this.#version, now, requests, ...troubles };
   }
 
   request(id: number): ExplainedRequest | undefined {
@@ -338,9 +317,9 @@ export class Store {
     record.summary.trouble = record.trouble;
     if (record.trouble && !this.#troubled.has(record.id)) {
       this.#newest.delete(record.id);
-      keepNewest(this.#troubled, record, this.#options.keepTrouble, this.#changed);
+      keepNewest(this.#troubled, record, this.#options.keepTrouble);
     }
-    if (this.#get(record.id) === record) this.#changed.add(record);
+    record.version = ++this.#version;
   }
 
   #addToRoute({ name, summary }: RequestRecord): void {
@@ -367,7 +346,7 @@ export class Store {
 
   #note(record: RequestRecord, sign: Sign): void {
     record.note(sign);
-    this.#troubles.add({ ...sign, step: undefined }, Date.now(), record);
+    this.noticed({ ...sign, step: undefined }, record);
     this.#touch(record);
   }
 
@@ -395,7 +374,7 @@ export class Store {
     if (this.#ended.push(held) > MOST_ENDED) this.#ended.shift();
   }
 
-  #state(pool: Now['pool']): Now {
+  #now(pool: Now['pool']): Now {
     const now = this.now();
     for (const record of this.#newest.values()) if (record.lost) this.complete(record);
     const open = [...this.#openScopes.values()];
@@ -444,20 +423,11 @@ interface Owner {
   readonly error?: unknown;
 }
 
-const summaryOf = ({ summary }: RequestRecord): RequestSummary => ({ ...summary });
-
 /** Adds a record, in place of the oldest where there are more than `most`. */
-function keepNewest(
-  kept: Map<number, RequestRecord>,
-  record: RequestRecord,
-  most: number,
-  changed: Set<RequestRecord>,
-): void {
+function keepNewest(kept: Map<number, RequestRecord>, record: RequestRecord, most: number): void {
   kept.set(record.id, record);
-  const [oldest = record] = kept.values();
-  if (kept.size <= most) return;
-  kept.delete(oldest.id);
-  changed.delete(oldest);
+  const [oldest = record.id] = kept.keys();
+  if (kept.size > most) kept.delete(oldest);
 }
 
 const isObject = (one: unknown): one is object => typeof one === 'object' && one !== null;

@@ -1,11 +1,11 @@
 import type { Drawing } from './graph-view.js';
 import type { Store } from './store.js';
-import type { GraphView, Hello } from './wire.js';
+import type { GraphView, State } from './wire.js';
 
 /** The inspector's knowledge of a running application, from which tools choose. */
 export interface Facts {
   /** Everything now; undefined where nothing is recorded. */
-  readonly state: () => Hello | undefined;
+  readonly state: () => State | undefined;
   readonly store: () => Store | undefined;
   readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
 }
@@ -141,6 +141,10 @@ export function readTool(facts: Facts, name: string, args: unknown, justBegun = 
   if (value === undefined) return { problem: NOT_FOUND };
   return { value: justBegun && Array.isArray(value) && value.length === 0 ? { note: BEGUN } : value };
 }
+
+/** Milliseconds with fifteen digits are long to read, and say no more. */
+export const jsonOf = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, (_, one: unknown) => (typeof one === 'number' ? Math.round(one * 100) / 100 : one), indent);
 
 /** Arguments as texts, from an address or a command line, as what the tool takes. What is no number stays a text, which the tool refuses. */
 export function argumentsOf(name: string, texts: Readonly<Record<string, string>>): Record<string, unknown> {

@@ -1,4 +1,9 @@
 import type { Where } from './where.js';
+import type { Total } from './wire.js';
+
+type Counts = Partial<
+  Record<'aborted' | 'alive' | 'failed' | 'outside' | 'refused' | 'rolledBack' | 'statementMs' | 'statements', number>
+>;
 
 /** So many buckets for each doubling: a percentile is at most 4.5 % too high. */
 const PER_DOUBLING = 16;
@@ -7,8 +12,8 @@ const SHORTEST_MS = 0.001;
 const MOST_ROUTES = 8;
 
 /** Counts and durations under one name. Durations are in buckets that grow by a factor, so that any number of them takes the same memory. */
-export class Row<Counted extends string> {
-  readonly counts: Partial<Record<Counted, number>>;
+export class Row {
+  readonly #counts: Counts = {};
   /** The line that was the first to do it. */
   place: Where | undefined;
   readonly #routes = new Set<string>();
@@ -16,10 +21,6 @@ export class Row<Counted extends string> {
   #count = 0;
   #total = 0;
   #longest = 0;
-
-  constructor(counts: Partial<Record<Counted, number>>) {
-    this.counts = counts;
-  }
 
   took(milliseconds: number, route?: string): void {
     this.#count++;
@@ -30,15 +31,15 @@ export class Row<Counted extends string> {
     if (route !== undefined && this.#routes.size < MOST_ROUTES) this.#routes.add(route);
   }
 
-  count(what: Counted, by = 1): void {
-    this.counts[what] = (this.counts[what] ?? 0) + by;
+  count(what: keyof Counts, by = 1): void {
+    this.#counts[what] = (this.#counts[what] ?? 0) + by;
   }
 
-  read() {
+  read(name: string): Total {
     const [p50, p95, p99] = [this.#percentile(50), this.#percentile(95), this.#percentile(99)];
     const times = { count: this.#count, total: this.#total, p50, p95, p99, longest: this.#longest };
     const where = this.place?.line;
-    return { ...times, ...(where !== undefined && { where }), routes: [...this.#routes] };
+    return { name, ...times, ...(where !== undefined && { where }), routes: [...this.#routes], ...this.#counts };
   }
 
   #percentile(percent: number): number {
@@ -52,26 +53,23 @@ export class Row<Counted extends string> {
 }
 
 /** Rows by their name, up to a number: names may be made from data, and further ones are not counted. */
-export class Totals<Counted extends string, Counts extends Partial<Record<Counted, number>>> {
-  readonly #rows = new Map<string, Row<Counted>>();
+export class Totals {
+  readonly #rows = new Map<string, Row>();
   readonly #most: number;
-  readonly #zero: Counts;
 
-  /** @param zero - the counts of a new row */
-  constructor(most: number, zero: Counts) {
+  constructor(most: number) {
     this.#most = most;
-    this.#zero = zero;
   }
 
-  row(name: string): Row<Counted> | undefined {
+  row(name: string): Row | undefined {
     const known = this.#rows.get(name);
     if (known || this.#rows.size >= this.#most) return known;
-    const row = new Row<Counted>({ ...this.#zero });
+    const row = new Row();
     this.#rows.set(name, row);
     return row;
   }
 
-  all() {
-    return Array.from(this.#rows, ([name, row]) => ({ name, ...row.read(), ...(row.counts as Counts) }));
+  all(): Total[] {
+    return Array.from(this.#rows, ([name, row]) => row.read(name));
   }
 }

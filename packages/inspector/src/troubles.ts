@@ -23,8 +23,6 @@ export class Troubles {
   /** In the order in which each occurred last. */
   readonly #groups = new Map<string, Group>();
   readonly #definition: Definition;
-  /** How many there were, whatever the cause. */
-  occurrences = 0;
 
   constructor(definition: Definition = () => undefined) {
     this.#definition = definition;
@@ -32,7 +30,6 @@ export class Troubles {
 
   /** Adds an occurrence. A cause beyond the number that is kept replaces the one that has not occurred for longest. */
   add(sign: Sign, at: number, request?: { readonly id: number; readonly name: string }): void {
-    this.occurrences++;
     const { id } = sign;
     const group = this.#groups.get(id) ?? {
       sign,

@@ -252,31 +252,26 @@ export interface ExplainedRequest extends RequestDetails {
   readonly causes: readonly (Cause & { readonly step?: number })[];
 }
 
-/** A change; sent a few times a second. */
-export interface Tick {
-  readonly now: Now;
-  readonly requests: readonly RequestSummary[];
-  /** All of them, where they have changed since the last message; the newest first. */
-  readonly troubles?: readonly Trouble[];
-}
-
-/** The first message: the complete state. */
-export interface Hello extends Tick {
+/** All that a page shows, or, of one that has shown it before, what has changed. */
+export interface State {
   /** A new id after each restart, of the process or of the recording. */
   readonly boot: string;
-  readonly limitMs: number;
-  /** A request that takes longer counts as trouble. */
-  readonly slowMs: number;
-  /** How many requests without trouble are kept. */
+  /** Higher after each change. A page asks for the changes since then. */
+  readonly version: number;
+  readonly now: Now;
+  readonly requests: readonly RequestSummary[];
+  /** All of them, where there is a new one; the newest first. */
+  readonly troubles?: readonly Trouble[];
+  /** How many requests without trouble are kept, and how many with trouble. */
   readonly keep: number;
-  /** How many with trouble. */
   readonly keepTrouble: number;
-  /** It records also while no page is open. */
+  /** It records also while nobody looks. */
   readonly always: boolean;
 }
 
-/** All that happened under one name since the recording began. Durations are milliseconds. */
-interface Total {
+/** What was counted under one name since the recording began. Durations are milliseconds. */
+export interface Total {
+  /** A route such as `GET /api/users`, a statement, or a service in one kind of scope, `application > request: IUsers`. */
   readonly name: string;
   readonly count: number;
   readonly total: number;
@@ -286,31 +281,18 @@ interface Total {
   readonly longest: number;
   /** The line of code that was the first to do it. */
   readonly where?: string;
-  /** Routes that do it, such as `GET /api/users`. */
+  /** Of a statement: the routes that send it. */
   readonly routes?: readonly string[];
-}
-
-/** The requests of one route. */
-export interface RouteTotal extends Total {
-  /** Responses from 500 on. */
-  readonly failed: number;
+  /** Of a route the responses from 500 on; of a statement its failures. */
+  readonly failed?: number;
   /** Responses from 400 to 499. */
-  readonly refused: number;
-  readonly aborted: number;
-  readonly rolledBack: number;
-  readonly statements: number;
-  readonly statementMs: number;
-}
-
-/** One text of a statement. */
-export interface StatementTotal extends Total {
-  readonly failed: number;
-  /** How many of them outside of a transaction. */
-  readonly outside: number;
-}
-
-/** The instances of one key in one kind of scope, named `application > request: IUsers`. */
-export interface ServiceTotal extends Total {
-  /** Those whose scope is open; undefined for a transient service, which its scope does not keep. */
+  readonly refused?: number;
+  readonly aborted?: number;
+  readonly rolledBack?: number;
+  readonly statements?: number;
+  readonly statementMs?: number;
+  /** Statements that were sent outside of a transaction. */
+  readonly outside?: number;
+  /** Instances whose scope is open; undefined of a transient service, which its scope does not keep. */
   readonly alive?: number;
 }

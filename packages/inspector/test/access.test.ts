@@ -70,13 +70,13 @@ describe('with a token', () => {
   });
 
   it('asks for the token, and shows nothing without it, nor with another one', async () => {
-    for (const path of ['/', '/graph', '/events', '/request?id=1', '/assets/page.js'])
+    for (const path of ['/', '/graph', '/state', '/request?id=1', '/assets/page.js'])
       for (const sent of ['', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
         const { status, headers } = await get(path, sent);
         expect([path, status, headers.get('www-authenticate')]).toEqual([
           path,
           401,
-          expect.stringMatching(/^Bearer, Basic /),
+          expect.stringMatching(/^Bearer, Basic .*, charset="UTF-8"$/),
         ]);
         vi.setSystemTime(Date.now() + 60_001);
       }
@@ -84,7 +84,7 @@ describe('with a token', () => {
 
   it('accepts the token of an agent and that of a browser, from any host name and address', async () => {
     for (const sent of [`Bearer ${TOKEN}`, basic(TOKEN)])
-      for (const path of ['/', '/graph', '/events'])
+      for (const path of ['/', '/graph', '/state'])
         expect([path, (await get(path, sent, 'HEAD')).status]).toEqual([path, 200]);
     const headers = { host: 'inspected.example', authorization: `Bearer ${TOKEN}` };
     const [response] = (await once(send(`${app.url}/inspector/graph`, { headers }).end(), 'response')) as [

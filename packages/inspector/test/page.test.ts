@@ -1,31 +1,26 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { begin, earlier, formatAddress, parseAddress, rate, requests, take, troubles } from '../page/data.js';
+import { expect, it } from 'vitest';
+import { earlier, formatAddress, parseAddress, rate, requests, take, troubles } from '../page/data.js';
 import { foldSteps, timeParts } from '../page/request.js';
 import { matches } from '../page/requests.js';
 import { listLine, marksOf, poolLine, transactionsLine } from '../page/words.js';
-import { details, hello, statement, summary, tick } from './support/requests.js';
+import { details, message, statement, summary } from './support/requests.js';
 
-describe('the state of the page', () => {
-  beforeEach(() => begin(hello({ boot: 'one' })));
-
-  it('has what the server keeps: the newest without trouble, and the newest with trouble', () => {
-    for (let id = 1; id <= 5; id++) take(tick([summary({ id, trouble: id % 2 === 1 })]));
-    take(tick([6, 7, 8].map((id) => summary({ id }))));
-    expect([...requests.value.keys()].toSorted((one, other) => one - other)).toEqual([3, 5, 6, 7, 8]);
-  });
-
-  it('begins again with each recording, and remembers what was wrong before', () => {
-    const wrong = [{ id: 'a', kind: 'slow' }] as never;
-    take({ ...tick([summary()]), troubles: wrong });
-    begin(hello({ boot: 'two' }));
-    expect([requests.value.size, troubles.value, earlier.value]).toEqual([0, [], wrong]);
-  });
+it('the page has what the server keeps: the newest without trouble, and the newest with trouble', () => {
+  for (let id = 1; id <= 5; id++) take(message([summary({ id, trouble: id % 2 === 1 })]));
+  take(message([6, 7, 8].map((id) => summary({ id }))));
+  expect([...requests.value.keys()].toSorted((one, other) => one - other)).toEqual([3, 5, 6, 7, 8]);
 });
 
-it('the rate is that of the last second, whose messages are four', () => {
-  begin(hello({ boot: 'three' }));
-  for (const arrived of [10, 20, 30, 45, 50]) take({ ...tick(), now: { ...tick().now, arrived } });
-  expect(rate.value).toBe(40);
+it('the page begins again with each recording, and remembers what was wrong before', () => {
+  const wrong = [{ id: 'a', kind: 'slow' }] as never;
+  take(message([summary()], { troubles: wrong }));
+  take(message([], { boot: 'two', troubles: [] }));
+  expect([requests.value.size, troubles.value, earlier.value]).toEqual([0, [], wrong]);
+});
+
+it('the rate is that of the last second, which has two messages', () => {
+  for (const arrived of [10, 20, 30, 45]) take(message([], { boot: 'three', now: { ...message().now, arrived } }));
+  expect(rate.value).toBe(25);
 });
 
 it('an address names a view, an item, a filter and a trouble', () => {

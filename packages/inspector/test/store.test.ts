@@ -30,7 +30,7 @@ describe('the store', () => {
   };
   const publish = (name: string, message: object): void => channel(`ambit:${name}`).publish(message);
   const stepsOf = (kind: string) => store.request(current!.id)!.steps.filter((step) => step.kind === kind);
-  const kind = (box: string) => store.all().now.kinds.find((one) => one.box === box);
+  const kind = (box: string) => store.state().now.kinds.find((one) => one.box === box);
 
   beforeEach(() => {
     [now, current, app, stops] = [0, undefined, createApp(), []];
@@ -48,7 +48,7 @@ describe('the store', () => {
     await Promise.all([early.dispose(), late.dispose()]);
     expect([kind('application > request'), users()?.alive]).toEqual([undefined, 0]);
     openRequest(createApp()).resolve('IUsers');
-    expect(store.all().now.scopes).toEqual([]);
+    expect(store.state().now.scopes).toEqual([]);
   });
 
   it('reports each scope that is open after the limit and its response, with the line that opened it', () => {
@@ -57,16 +57,16 @@ describe('the store', () => {
     openRequest(app);
     const leaking = current!;
     now = 5000;
-    expect(store.tick().requests).toMatchObject([{ troubles: [] }]);
+    expect(store.state().requests).toMatchObject([{ troubles: [] }]);
     store.complete(leaking, 200);
     for (let i = 0; i < 5; i++) store.complete(store.arrive(arrival), 200);
     now = 5001;
-    store.tick();
+    store.state();
     const where = expect.stringContaining('app.ts') as string;
     const causes = [{ kind: 'leak', where, step: 1 }, { kind: 'slow' }];
     expect(store.request(leaking.id)).toMatchObject({ open: 2, troubles: ['slow', 'leak'], causes });
     expect(kind('application > request')).toMatchObject({ open: 2, leaks: 2 });
-    expect(store.all().troubles[0]).toMatchObject({ kind: 'leak', count: 2, where });
+    expect(store.state().troubles![0]).toMatchObject({ kind: 'leak', count: 2, where });
   });
 
   it('counts transactions by outcome, and names an error without its message', async () => {
@@ -74,7 +74,7 @@ describe('the store', () => {
     await placeOrder(request(), 'committed');
     await placeOrder(request(), 'rolled back');
     const outcomes = { open: 0, committed: 1, 'rolled back': 1, refused: 0, unknown: 0 };
-    expect(store.all().now.transactions).toEqual(outcomes);
+    expect(store.state().now.transactions).toEqual(outcomes);
     const text = JSON.stringify(store.request(current!.id));
     expect(text).toContain('TypeError E_SOLD_OUT');
     expect(text).not.toMatch(/4711|secret/);
@@ -104,11 +104,11 @@ describe('the store', () => {
       for (let i = 0; i < 9; i++) store.complete(store.arrive(arrival), 200);
     }
     store.complete(first, 500);
-    const { requests, now: state } = store.all();
+    const { requests, now: state } = store.state();
     expect(requests.filter(({ trouble }) => trouble).map(({ id }) => id)).toEqual([1, 2, 12, 22, 32, 42]);
     expect(requests.filter(({ trouble }) => !trouble).map(({ id }) => id)).toEqual([49, 50, 51]);
     expect(state.arrived).toBe(51);
-    expect([store.tick().requests.length, store.tick().requests.length]).toEqual([9, 0]);
+    expect(store.state(undefined, store.state().version)).toMatchObject({ requests: [] });
   });
 
   it('keeps a bounded number of steps, and beyond it how a request came out', () => {
@@ -120,7 +120,7 @@ describe('the store', () => {
     const { steps, dropped, statements } = store.request(current.id)!;
     expect([steps.length, dropped, statements]).toEqual([502, 9501, 10_000]);
     expect(steps.slice(-2).map((step) => step.kind)).toEqual(['threw', 'responded']);
-    expect(store.all().troubles.map((trouble) => trouble.kind)).toEqual(['N+1', 'failed handler']);
+    expect(store.state().troubles!.map((trouble) => trouble.kind)).toEqual(['N+1', 'failed handler']);
   });
 
   it('counts for nobody what is sent in the background after the response, nor a rollback with a response of 4xx', () => {
@@ -135,7 +135,7 @@ describe('the store', () => {
       { statements: 0, trouble: false },
       { outcome: 'rolled back', trouble: false },
     ];
-    expect(store.all()).toMatchObject({ requests, troubles: [] });
+    expect(store.state()).toMatchObject({ requests, troubles: [] });
   });
 
   it('counts an error that comes from a recorded one as the same, and survives errors that cannot be read', () => {
@@ -155,7 +155,7 @@ describe('the store', () => {
     current = store.arrive(arrival);
     store.failed(Object.defineProperties(new Error('x'), fields));
     store.complete(current, 500);
-    expect(store.all().troubles).toMatchObject([{ kind: 'failed handler', error: 'an error that cannot be read' }]);
+    expect(store.state().troubles!).toMatchObject([{ kind: 'failed handler', error: 'an error that cannot be read' }]);
   });
 
   it('keeps nothing of the host once a request is over, and sees a connection that was closed without an event', () => {
@@ -163,24 +163,24 @@ describe('the store', () => {
     let [asked, lost] = [0, false];
     const route = (): string | undefined => (++asked > 0 ? '/users' : undefined);
     const record = store.arrive({ ...arrival, lost: () => lost, route, requestId: () => String(++asked) });
-    expect(store.tick().requests).toMatchObject([{ state: 'open' }]);
+    expect(store.state().requests).toMatchObject([{ state: 'open' }]);
     lost = true;
-    expect(store.tick().requests).toMatchObject([{ state: 'aborted' }]);
+    expect(store.state().requests).toMatchObject([{ state: 'aborted' }]);
     const before = asked;
-    expect(store.all().requests).toMatchObject([{ route: '/users', requestId: String(before) }]);
+    expect(store.state().requests).toMatchObject([{ route: '/users', requestId: String(before) }]);
     expect([asked, record.lost]).toEqual([before, false]);
   });
 
   it('keeps a bounded number of kinds, keys, open scopes and troubles, the newest first', () => {
     begin();
     for (let i = 0; i < 6000; i++) app.createScope({ tags: [`tenant ${i}`] });
-    const { kinds, scopes } = store.all().now;
+    const { kinds, scopes } = store.state().now;
     expect([kinds.length, scopes.length]).toEqual([100, 40]);
     for (let i = 0; i < 3000; i++) store.created(app, `key ${i}`, 1, true);
     expect(store.services.all()).toHaveLength(2000);
     for (const i of [...Array.from({ length: 300 }).keys(), 150])
       store.noticed(signOf({ kind: 'slow', cause: 'Took 2 s', where: `a.ts:${i}:1` }));
-    const { troubles } = store.all();
+    const { troubles = [] } = store.state();
     expect([troubles.length, troubles[0]?.where, troubles[0]?.count]).toEqual([200, 'a.ts:150:1', 2]);
   });
 
@@ -224,7 +224,7 @@ describe('the store', () => {
       ) as string;
       const heldAt = expect.stringContaining('store.test.ts') as string;
       expect(stepsOf('no connection')).toMatchObject([{ doing, heldAt }]);
-      expect(store.all().troubles[0]).toMatchObject({ kind: 'pool', where: heldAt });
+      expect(store.state().troubles![0]).toMatchObject({ kind: 'pool', where: heldAt });
     });
 
     it('blames nobody where many had one for a short time', () => {
@@ -234,8 +234,8 @@ describe('the store', () => {
       publish('connection:acquired', { pool, milliseconds: 290 });
       store.complete(current!, 200);
       const cause = expect.stringContaining('none of them for half of that; for longest GET /users') as string;
-      expect(store.all().troubles).toMatchObject([{ kind: 'pool', cause }]);
-      expect(store.all().troubles[0]).not.toHaveProperty('where');
+      expect(store.state().troubles!).toMatchObject([{ kind: 'pool', cause }]);
+      expect(store.state().troubles![0]).not.toHaveProperty('where');
     });
 
     it('says it once, and names nobody where there are several pools', () => {

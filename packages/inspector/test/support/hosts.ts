@@ -17,10 +17,6 @@ export type Routes = Readonly<Record<string, Handler>>;
 export interface RunningApp {
   readonly url: string;
   readonly port: number;
-  /** Emits 'stream closed' for each stream of a page. */
-  readonly server: Server;
-  /** How many streams pages have open. */
-  streams(): number;
   close(): Promise<void>;
 }
 
@@ -31,16 +27,7 @@ export interface Host {
 
 const running = (server: Server, close: () => Promise<void>): RunningApp => {
   const { port } = server.address() as AddressInfo;
-  let streams = 0;
-  server.on('request', ({ url = '' }, response) => {
-    if (!url.endsWith('/inspector/events')) return;
-    streams++;
-    response.on('close', () => {
-      streams--;
-      server.emit('stream closed');
-    });
-  });
-  return { url: `http://127.0.0.1:${port}`, port, server, streams: () => streams, close };
+  return { url: `http://127.0.0.1:${port}`, port, close };
 };
 
 const expressHost: Host = {

@@ -1,4 +1,4 @@
-import type { Hello, RequestDetails, RequestSummary, Step, Tick } from '../../src/wire.js';
+import type { RequestDetails, RequestSummary, State, Step } from '../../src/wire.js';
 
 /** A request that went well, but for what is given. */
 export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
@@ -20,20 +20,11 @@ export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
   };
 }
 
-export function tick(requests: readonly RequestSummary[] = []): Tick {
-  return {
-    now: {
-      arrived: 0,
-      kinds: [],
-      scopes: [],
-      transactions: { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 },
-    },
-    requests,
-  };
-}
-
-export function hello(given: Partial<Hello> = {}): Hello {
-  return { ...tick(), boot: 'boot', limitMs: 1, slowMs: 100, keep: 3, keepTrouble: 2, always: false, ...given };
+/** A message to the page. */
+export function message(requests: readonly RequestSummary[] = [], given: Partial<State> = {}): State {
+  const transactions = { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 };
+  const now = { arrived: 0, kinds: [], scopes: [], transactions };
+  return { boot: 'one', version: 1, now, requests, keep: 3, keepTrouble: 2, always: false, ...given };
 }
 
 export function details(given: Partial<RequestDetails> = {}): RequestDetails {
