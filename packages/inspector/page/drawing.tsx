@@ -36,9 +36,6 @@ interface Arrow {
   readonly look: string;
 }
 
-/** The path of a problem; of one that is not about arrows, its nodes. */
-const aboutOf = ({ path, nodes }: GraphProblem): readonly string[] => (path.length > 0 ? path : nodes);
-
 /** The first line of the message, with scopes by their own tags only. */
 export const sentenceOf = ({ message }: GraphProblem): string =>
   (message.split('\n')[0] ?? '').replaceAll(/(?:\[[^\]]*\] > )+(?=\[)/g, '');
@@ -46,13 +43,12 @@ export const sentenceOf = ({ message }: GraphProblem): string =>
 function arrowsOf({ edges }: GraphView, { service, problem }: Chosen): Arrow[] {
   const path = problem?.path ?? [];
   const traced = path.slice(1).map((to, i) => ({ edge: { from: path[i] ?? to, to }, look: 'traced' }));
-  const unused = (problem?.unused ?? []).map((to) => ({ edge: { from: path[0] ?? to, to }, look: 'unused' }));
   const drawn = edges.flatMap((edge): Arrow[] => {
     const side = edge.from === service ? 'out' : edge.to === service ? 'in' : '';
     if (edges.length > MOST_ARROWS && side === '' && !edge.problem) return [];
     return [{ edge, look: `${edge.kind} ${side} ${edge.problem ? 'wrong' : ''}` }];
   });
-  return [...drawn, ...unused, ...traced];
+  return [...drawn, ...traced];
 }
 
 /** The scopes as boxes within boxes, each with the services that it owns, and arrows from each service to what it depends on. */
@@ -79,7 +75,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
   }, [view]);
   useSignalEffect(() => {
     const { service, problem } = chosen.value;
-    const id = service ?? (problem && aboutOf(problem).at(-1));
+    const id = service ?? (problem && problem.path.at(-1));
     const at = id === undefined ? undefined : canvas.current?.querySelector(`[data-id="${CSS.escape(id)}"]`);
     at?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   });
@@ -168,8 +164,7 @@ function Group({ view, chosen, existing, choose, feature, nodes }: GroupProps): 
       transient: !singleton && kind !== 'value' && kind !== 'register',
       wrong: wrong.has(id) || kind === 'missing',
       alive: kind === 'value' || alive.has(id),
-      traced: problem !== undefined && aboutOf(problem).includes(id),
-      unused: problem?.unused.includes(id) === true,
+      traced: problem?.path.includes(id) === true,
     };
     return ['service', ...Object.entries(looks).flatMap(([look, is]) => (is ? [look] : []))].join(' ');
   };

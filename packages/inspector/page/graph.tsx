@@ -51,7 +51,7 @@ export function Graph(): JSX.Element | null {
         />
       </div>
       <section class="side" aria-label="Details" tabIndex={0}>
-        {node ? <Details view={view} node={node} choose={choose} /> : <Problems view={view} choose={choose} />}
+        {node ? <Details view={view} node={node} choose={choose} /> : <Problems view={view} />}
       </section>
     </div>
   );
@@ -85,8 +85,8 @@ function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
   );
 }
 
-/** The problems that `verify()` finds, and possible mistakes. Each leads to its place in the drawing. */
-function Problems({ view: { problems, notes = [] }, choose }: ChooseProps): JSX.Element {
+/** The problems that `verify()` finds. Each leads to its place in the drawing. */
+function Problems({ view: { problems } }: Pick<ChooseProps, 'view'>): JSX.Element {
   const shown = chosen.value.problem;
   const show = (problem: GraphProblem): void => void (chosen.value = problem === shown ? {} : { problem });
   return (
@@ -99,11 +99,6 @@ function Problems({ view: { problems, notes = [] }, choose }: ChooseProps): JSX.
           </button>
           {problem === shown && <pre>{problem.message.replaceAll(/^.*|\n */g, '\n').trim()}</pre>}
         </div>
-      ))}
-      {notes.map(({ message, nodes }) => (
-        <button key={message} class="link note" onClick={() => choose(nodes[0])}>
-          {message}
-        </button>
       ))}
       <h2>How to read this</h2>
       <p>
@@ -150,7 +145,7 @@ function Details({ view, node, choose }: ChooseProps & { readonly node: ServiceN
         {feature !== undefined && <span class="badge">feature {feature}</span>}
       </p>
       {view.problems
-        .filter(({ nodes, path }) => [...nodes, ...path].includes(id))
+        .filter(({ path }) => path.includes(id))
         .map(({ message }) => (
           <div key={message} class="problem">
             <pre>{message}</pre>

@@ -45,32 +45,21 @@ export function RequestView({ request, at }: { request: ExplainedRequest; at?: s
       {causes.map((one) => (
         <CauseCard key={one.id} {...one} />
       ))}
-      <TimeBar request={request} />
+      <TimeParts request={request} />
       <Waterfall request={request} at={cause?.step === undefined ? undefined : steps[cause.step]} />
     </div>
   );
 }
 
-interface TimePart {
-  readonly name: string;
-  readonly steps: readonly StepKind[];
-  /** Its colour, as those of lifetimes and moods. */
-  readonly look: { readonly 'data-lifetime'?: string; readonly 'data-mood'?: string };
-}
-
 /** In this order: what happens at once is counted for the first of them. */
-const PARTS: readonly TimePart[] = [
-  { name: 'waiting for a connection', steps: ['connection', 'no connection'], look: { 'data-mood': 'bad' } },
-  { name: 'statements', steps: ['statement'], look: { 'data-lifetime': '2' } },
-  {
-    name: 'BEGIN, COMMIT, ROLLBACK',
-    steps: ['begin', 'commit', 'rollback', 'commit unknown'],
-    look: { 'data-lifetime': '3' },
-  },
-  { name: 'calls to other servers', steps: ['call'], look: { 'data-lifetime': '0' } },
-  { name: 'creating services', steps: ['created'], look: { 'data-lifetime': '1' } },
-];
-const REST = { name: 'not accounted for', look: {} };
+const PARTS: Readonly<Record<string, readonly StepKind[]>> = {
+  'waiting for a connection': ['connection', 'no connection'],
+  statements: ['statement'],
+  'BEGIN, COMMIT, ROLLBACK': ['begin', 'commit', 'rollback', 'commit unknown'],
+  'calls to other servers': ['call'],
+  'creating services': ['created'],
+};
+const REST = 'not accounted for';
 
 /** Divides the time until the response; the rest is time that no recorded event accounts for. */
 export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: RequestDetails) {
@@ -79,14 +68,14 @@ export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: Request
   if (all === 0 || dropped > 0) return [];
   const counted: Step[] = [];
   let before = 0;
-  const parts = PARTS.map(({ name, look, steps: kinds }) => {
+  const parts = Object.entries(PARTS).map(([name, kinds]) => {
     counted.push(...steps.filter((step) => kinds.includes(step.kind)));
     const covered = coveredBy(counted, all);
-    const part = { name, look, milliseconds: covered - before };
+    const part = { name, milliseconds: covered - before };
     before = covered;
     return part;
   });
-  return [...parts, { ...REST, milliseconds: Math.max(0, all - before) }];
+  return [...parts, { name: REST, milliseconds: Math.max(0, all - before) }];
 }
 
 /** The time of all steps together, counting what overlaps once. */
@@ -100,27 +89,18 @@ function coveredBy(steps: readonly Step[], end: number): number {
   return sum;
 }
 
-/** A bar of what the time was spent on, and the same in words. */
-function TimeBar({ request }: { readonly request: RequestDetails }): JSX.Element | null {
-  const parts = timeParts(request).filter(({ milliseconds, name }) => milliseconds > 0.005 || name === REST.name);
-  if (parts.length === 0) return null;
-  const all = parts.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
+/** What the time was spent on, in words. */
+function TimeParts({ request }: { readonly request: RequestDetails }): JSX.Element {
   return (
-    <section class="time-parts" aria-label="What the time was spent on">
-      <div class="stack" aria-hidden="true">
-        {parts.map(({ name, look, milliseconds }) => (
-          <i key={name} {...look} style={{ '--part': String(milliseconds / all) }} />
-        ))}
-      </div>
-      <ul class="chips hint">
-        {parts.map(({ name, look, milliseconds }) => (
+    <ul class="chips hint" aria-label="What the time was spent on">
+      {timeParts(request)
+        .filter(({ milliseconds }) => milliseconds > 0.005)
+        .map(({ name, milliseconds }) => (
           <li key={name}>
-            <i {...look} />
             {name} <b>{duration(milliseconds)}</b>
           </li>
         ))}
-      </ul>
-    </section>
+    </ul>
   );
 }
 
@@ -157,16 +137,6 @@ function Waterfall({ request, at }: WaterfallProps): JSX.Element {
   return (
     <>
       <div class="waterfall" role="table" aria-label="What happened, in order">
-        <div class="row axis" aria-hidden="true">
-          <span class="label" />
-          <span class="track">
-            {[0, 0.25, 0.5, 0.75, 1].map((part) => (
-              <span key={part} style={{ '--at': String(part) }}>
-                {part === 0 ? '0' : duration(length * part)}
-              </span>
-            ))}
-          </span>
-        </div>
         {foldSteps(steps).map((fold, i) => (
           <FoldRows key={i} request={request} fold={fold} length={length} at={at} />
         ))}

@@ -3,95 +3,49 @@ import type { ComponentChildren, JSX } from 'preact';
 import type { Total } from '../src/wire.js';
 import { address, formatAddress, go } from './data.js';
 import { Choice, Place, Search, Sql, useNewest, useStill } from './parts.js';
-import { count, duration, routeText, share } from './words.js';
-
-interface Column {
-  readonly name: string;
-  /** The value that rows are sorted by: the largest number first. */
-  readonly value: (row: Total) => number | string;
-  /** The content of the cell. */
-  readonly show: (row: Total) => ComponentChildren;
-  /** An explanation of the name. */
-  readonly about?: string;
-  /** A number above 0 is bad news. */
-  readonly isBad?: boolean;
-  /** Its cells are texts, which may be broken. */
-  readonly isText?: boolean;
-}
-
-type Numbers = Exclude<keyof Total, 'name' | 'routes' | 'where'>;
-
-/** A column with a number. */
-const number = (name: string, key: Numbers, about = '', isBad = false): Column => {
-  const value = (row: Total): number => row[key] ?? 0;
-  return { name, value, show: (row) => count(value(row)), about, isBad };
-};
-/** A column with a duration. */
-const time = (name: string, key: Numbers, about = ''): Column => {
-  const value = (row: Total): number => row[key] ?? 0;
-  return { name, value, show: (row) => duration(value(row)), about };
-};
-/** A column with a number for each request. */
-const each = (name: string, key: Numbers, show: (part: number) => string, about: string, isBad = false): Column => {
-  const value = (row: Total): number => (row[key] ?? 0) / row.count;
-  return { name, value, show: (row) => show(value(row)), about, isBad };
-};
+import { count, duration, routeText } from './words.js';
 
 /** A link to the requests of a route. */
 const routeLink = (name: string): JSX.Element => (
   <a key={name} title="Show its requests" href={formatAddress({ view: 'requests', q: `"${name}"` })}>
-    {name}
+    {routeText(name)}
   </a>
 );
 
-const SORTED_BY = 'time';
+type Numbers = Exclude<keyof Total, 'name' | 'routes' | 'where'>;
 
-const ROUTES: readonly Column[] = [
-  { name: 'route', value: ({ name }) => name, show: ({ name }) => routeLink(routeText(name)) },
-  number('requests', 'count'),
-  time('p50', 'p50', 'Half of the requests took no longer'),
-  time('p95', 'p95', '95 of 100 requests took no longer'),
-  time('p99', 'p99', '99 of 100 requests took no longer'),
-  time('longest', 'longest'),
-  each('errors', 'failed', share, 'The share of responses from 500 on', true),
-  number('4xx', 'refused', 'Responses from 400 to 499'),
-  number('aborted', 'aborted', 'The client disconnected before the response was complete', true),
-  number('not committed', 'rolledBack', 'Its last transaction was rolled back or refused'),
-  each('SQL each', 'statements', (part) => part.toFixed(1), 'Statements for each request'),
-  time(SORTED_BY, 'total', 'Of all its requests together'),
-];
+/** The columns with numbers, each by its heading; those of one kind of row are empty for the other. */
+const NUMBERS: Readonly<Record<string, readonly [key: Numbers, show: (value: number) => string, about: string]>> = {
+  time: ['total', duration, 'Of all of them together'],
+  count: ['count', count, 'Since the recording began'],
+  p50: ['p50', duration, 'Half of them took no longer'],
+  p95: ['p95', duration, '95 of 100 took no longer'],
+  p99: ['p99', duration, '99 of 100 took no longer'],
+  longest: ['longest', duration, ''],
+  failed: ['failed', count, 'Responses from 500 on, and statements that were refused'],
+  '4xx': ['refused', count, 'Responses from 400 to 499'],
+  aborted: ['aborted', count, 'The client disconnected before the response was complete'],
+  'not committed': ['rolledBack', count, 'The last transaction was rolled back or refused'],
+  SQL: ['statements', count, 'Statements of all these requests'],
+  outside: ['outside', count, 'Sent outside of a transaction'],
+};
+const BAD: ReadonlySet<string> = new Set(['failed', 'aborted']);
 
-const STATEMENTS: readonly Column[] = [
-  { name: 'statement', value: ({ name }) => name, show: ({ name }) => <Sql text={name} /> },
-  number('count', 'count'),
-  time(SORTED_BY, 'total', 'Of all of them together'),
-  time('p95', 'p95', '95 of 100 took no longer'),
-  time('longest', 'longest'),
-  number('failed', 'failed', '', true),
-  number('outside', 'outside', 'Sent outside of a transaction'),
-  {
-    name: 'code',
-    about: 'The line of code that sent it first',
-    isText: true,
-    value: ({ where = '' }) => where,
-    show: ({ where }) => where !== undefined && <Place where={where} />,
-  },
-  {
-    name: 'routes',
-    isText: true,
-    value: ({ routes = [] }) => routes.length,
-    show: ({ routes = [] }) => routes.flatMap((route, i) => [i > 0 && ', ', routeLink(routeText(route))]),
-  },
-];
+/** A row that nobody finds is not worth its time; sorting and the search show others. */
+const MOST = 200;
 
-const KINDS = {
-  routes: { label: 'Routes', path: 'routes', columns: ROUTES },
-  statements: { label: 'Statements', path: 'statements?limit=1000', columns: STATEMENTS },
-} as const;
-
-/** Routes and statements since the recording began, in two tables. */
+/** Routes and statements since the recording began, in a table that is sorted by the buttons in its header. */
 export function Totals(): JSX.Element {
   const kind = address.value.item === 'statements' ? 'statements' : 'routes';
+  const rows = useNewest<readonly Total[]>(kind === 'routes' ? 'routes' : 'statements?limit=1000') ?? [];
+  const column = useSignal('time');
+  const words = useSignal('');
+  const [key] = NUMBERS[column.value] ?? ['total'];
+  const found = rows.filter(({ name }) => name.toLowerCase().includes(words.value.toLowerCase().trim()));
+  const sorted = found.toSorted((one, other) => (other[key] ?? 0) - (one[key] ?? 0)).slice(0, MOST);
+  const about = `${kind} ${column.value}`;
+  const { shown, handlers } = useStill(sorted, ({ name }) => name, { about });
+  const headings = Object.keys(NUMBERS).filter((one) => rows.some((row) => row[NUMBERS[one]?.[0] ?? 'count']));
   return (
     <div class="card" id={kind}>
       <Choice
@@ -100,53 +54,19 @@ export function Totals(): JSX.Element {
         chosen={kind}
         onChoose={(one) => go({ view: 'totals', item: one })}
       />
-      <Table key={kind} {...KINDS[kind]} />
-    </div>
-  );
-}
-
-/** A row that nobody finds is not worth its time; sorting and the search show others. */
-const MOST = 200;
-
-/** A table whose rows are sorted by the buttons in its header. The first column names the row. */
-function Table(props: { readonly label: string; readonly path: string; readonly columns: readonly Column[] }) {
-  const { label, path, columns } = props;
-  const rows = useNewest<readonly Total[]>(path) ?? [];
-  const sorting = useSignal({ column: SORTED_BY, descending: true });
-  const words = useSignal('');
-  const { column, descending } = sorting.value;
-  const found = rows.filter(({ name }) => name.toLowerCase().includes(words.value.toLowerCase().trim()));
-  const value = columns.find(({ name }) => name === column)?.value ?? (({ name }: Total) => name);
-  const { shown, isOver, handlers } = useStill(sorted(found, value, descending).slice(0, MOST), ({ name }) => name);
-  const sortBy = ({ name, value: of }: Column): void => {
-    const isNumber = rows[0] !== undefined && typeof of(rows[0]) === 'number';
-    sorting.value = { column: name, descending: name === column ? !descending : isNumber };
-    isOver.value = false;
-  };
-  return (
-    <>
       <p class="hint" role="status">
         Since the recording began: {count(shown.length)} of {count(rows.length)}. A route leads to its requests.
       </p>
-      <Search
-        label={`Find in ${label}`}
-        placeholder="Find"
-        value={words.value}
-        onSearch={(text) => (words.value = text)}
-      />
-      <div class="scroller" role="region" aria-label={label} tabIndex={0}>
-        <table class="data" aria-label={label}>
+      <Search label="Find" placeholder="Find" value={words.value} onSearch={(text) => (words.value = text)} />
+      <div class="scroller" role="region" aria-label="Totals" tabIndex={0}>
+        <table class="data">
           <thead>
             <tr>
-              {columns.map((one) => (
-                <th
-                  key={one.name}
-                  scope="col"
-                  class={one.isText ? 'text' : undefined}
-                  aria-sort={one.name === column ? (descending ? 'descending' : 'ascending') : undefined}
-                >
-                  <button title={one.about} onClick={() => sortBy(one)}>
-                    {one.name}
+              <th scope="col">name</th>
+              {headings.map((one) => (
+                <th key={one} scope="col" aria-sort={one === column.value ? 'descending' : undefined}>
+                  <button title={NUMBERS[one]?.[2]} onClick={() => (column.value = one)}>
+                    {one}
                   </button>
                 </th>
               ))}
@@ -155,32 +75,32 @@ function Table(props: { readonly label: string; readonly path: string; readonly 
           <tbody {...handlers}>
             {shown.map((row) => (
               <tr key={row.name}>
-                {columns.map(({ name, show, value: of, isBad, isText }, i) =>
-                  i === 0 ? (
-                    <th key={name} scope="row">
-                      {show(row)}
-                    </th>
-                  ) : (
-                    <td
-                      key={name}
-                      class={isText ? 'text' : undefined}
-                      data-mood={isBad && Number(of(row)) > 0 ? 'bad' : undefined}
-                    >
-                      {show(row)}
-                    </td>
-                  ),
-                )}
+                <th scope="row">{kind === 'routes' ? routeLink(row.name) : statementOf(row)}</th>
+                {headings.map((one) => (
+                  <NumberCell key={one} heading={one} row={row} />
+                ))}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
-    </>
+    </div>
   );
 }
 
-function sorted(rows: readonly Total[], of: Column['value'], descending: boolean): readonly Total[] {
-  const compare = (one: number | string, other: number | string): number =>
-    typeof one === 'number' ? one - Number(other) : one.localeCompare(String(other), 'en');
-  return rows.toSorted((one, other) => (descending ? -1 : 1) * compare(of(one), of(other)));
+function NumberCell({ heading, row }: { readonly heading: string; readonly row: Total }): JSX.Element {
+  const [key, show] = NUMBERS[heading] ?? ['count', count];
+  const value = row[key] ?? 0;
+  return <td data-mood={BAD.has(heading) && value > 0 ? 'bad' : undefined}>{show(value)}</td>;
 }
+
+/** A statement, the line that sent it first, and its routes. */
+const statementOf = ({ name, where, routes = [] }: Total): ComponentChildren => (
+  <>
+    <Sql text={name} />
+    <span class="chips hint">
+      {where !== undefined && <Place where={where} />}
+      {routes.map(routeLink)}
+    </span>
+  </>
+);

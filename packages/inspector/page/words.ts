@@ -17,12 +17,6 @@ export const clock = (since1970: number): string => new Date(since1970).toLocale
 export const times = (number: number, one: string, many = `${one}s`): string =>
   `${count(number)} ${number === 1 ? one : many}`;
 
-/** `0 %`, `0.3 %`, `12 %` */
-export function share(part: number): string {
-  const percent = part * 100;
-  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : percent.toFixed(0)} %`;
-}
-
 /** The last part of `application > request`. */
 export const lastOf = (box: string): string => box.split(' > ').at(-1) ?? box;
 
@@ -41,12 +35,9 @@ export function troublesLine(troubles: readonly Trouble[], always = false): stri
   return `${times(troubles.length, 'trouble')}, by cause; they occurred ${times(all, 'time')}. The newest is first.`;
 }
 
-export function poolLine({ open, idle, waiting, max, mostInUse, mostWaiting }: PoolNow): string {
-  const inUse = Math.max(0, open - idle);
-  const limit = max === undefined ? `of ${count(Math.max(open, inUse))} open` : `of ${count(Math.max(max, inUse))}`;
+export function poolLine({ open, idle, waiting, max = open }: PoolNow): string {
   const callers = waiting > 0 ? `${times(waiting, 'caller')} waiting` : 'nobody is waiting';
-  const most = `at most ${count(Math.max(inUse, mostInUse))} in use and ${count(Math.max(waiting, mostWaiting))} waiting`;
-  return `${count(inUse)} in use ${limit}, ${callers}; ${most} since the recording began.`;
+  return `${count(open - idle)} in use of ${count(max)}, ${callers}.`;
 }
 
 /** The outcomes of transactions; those without a connection did not begin. */

@@ -1,33 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-const MOST = 10;
-const WITHIN_MS = 60_000;
-
-/**
- * Wrong tokens, whatever their source. After too many within a minute further ones are refused and reported, and yet the right one is never
- * refused: behind a proxy all clients are one source, and any of them could lock out the owner.
- */
-class WrongTokens {
-  #count = 0;
-  #until = 0;
-
-  /** Counts one more. Returns the seconds until they are counted from zero again; 0 where there were not too many. */
-  add({ socket }: IncomingMessage): number {
-    const now = Date.now();
-    if (now >= this.#until) [this.#count, this.#until] = [0, now + WITHIN_MS];
-    this.#count++;
-    if (this.#count <= MOST) return 0;
-    if (this.#count === MOST + 1) warn(socket.remoteAddress);
-    return Math.ceil((this.#until - now) / 1000);
-  }
-}
-
-function warn(source = 'somewhere'): void {
-  const times = `more than ${MOST} wrong ones within a minute, the last one from ${source}`;
-  process.emitWarning(`Somebody guesses the token of the inspector: ${times}`, { type: 'InspectorWarning' });
-}
-
 /** Compares in constant time. */
 function same(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -40,8 +13,8 @@ export interface AccessOptions {
   readonly isDevelopment: boolean;
 }
 
-/** After too many wrong tokens, the seconds until they count from zero again. */
-export type Access = 'granted' | 'refused' | 'token required' | { readonly retryAfter: number };
+const MOST_WRONG = 10;
+const WITHIN_MS = 60_000;
 
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
@@ -55,21 +28,32 @@ const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connectin
 export class AccessControl {
   readonly #token: string | undefined;
   readonly #isDevelopment: boolean;
-  readonly #wrong = new WrongTokens();
+  /** When the newest wrong tokens came, whatever their source: behind a proxy all clients are one. */
+  readonly #wrong: number[] = [];
 
   constructor({ token, isDevelopment }: AccessOptions) {
     this.#token = token;
     this.#isDevelopment = isDevelopment;
   }
 
-  access(request: IncomingMessage): Access {
+  access(request: IncomingMessage): 'granted' | 'refused' | 'token required' {
     if (isFromAnotherSite(request)) return 'refused';
     if (this.#token === undefined) return this.#isDevelopment && isLocal(request) ? 'granted' : 'refused';
     const token = tokenOf(request);
     if (token === undefined) return 'token required';
     if (same(token, this.#token)) return 'granted';
-    const retryAfter = this.#wrong.add(request);
-    return retryAfter > 0 ? { retryAfter } : 'token required';
+    this.#warnOf(request);
+    return 'token required';
+  }
+
+  /** Each time that there were many within a minute. To refuse more of them would lock out the owner, or protect nothing. */
+  #warnOf({ socket: { remoteAddress = 'somewhere' } }: IncomingMessage): void {
+    const now = Date.now();
+    if (this.#wrong.push(now) <= MOST_WRONG) return;
+    if (now - (this.#wrong.shift() ?? 0) > WITHIN_MS) return;
+    this.#wrong.length = 0;
+    const times = `more than ${MOST_WRONG} wrong ones within a minute, the last one from ${remoteAddress}`;
+    process.emitWarning(`Somebody guesses the token of the inspector: ${times}`, { type: 'InspectorWarning' });
   }
 }
 

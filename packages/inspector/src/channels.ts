@@ -2,8 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Container, ContainerError, type Key } from '@ambit/container';
 import type { PoolSize } from '@ambit/transaction';
 import { withoutLiterals } from '@ambit/transaction/host';
-import { errorName } from './error-names.js';
-import { label } from './names.js';
+import { errorName, label } from './names.js';
 import type { Awaited, Facts, RequestRecord } from './requests.js';
 import { signOf } from './signs.js';
 import type { Store } from './store.js';
@@ -283,41 +282,13 @@ export function outboxTroubles(store: Store): () => void {
   });
 }
 
-/** How much of the application's connection pool is used, counted at each check-out: between two messages it may have been full. */
-export class PoolUsage {
-  readonly #container: Container;
-  readonly #most = { mostInUse: 0, mostWaiting: 0 };
-
-  constructor(container: Container) {
-    this.#container = container;
-  }
-
-  watch(): () => void {
-    const look = (): void => void this.now();
-    return subscribeAll({
-      'ambit:connection:acquired': look,
-      'ambit:connection:refused': look,
-      'ambit:transaction:acquired': look,
-    });
-  }
-
-  /** Undefined where the application has no pool that reports its size. */
-  now(): PoolNow | undefined {
-    const size = this.#size();
-    if (!size) return undefined;
-    const { open, idle, waiting, max } = size;
-    this.#most.mostInUse = Math.max(this.#most.mostInUse, open - idle);
-    this.#most.mostWaiting = Math.max(this.#most.mostWaiting, waiting);
-    return { open, idle, waiting, ...(max !== undefined && { max }), ...this.#most };
-  }
-
-  #size(): PoolSize | undefined {
-    try {
-      const container = this.#container;
-      if (container.disposed || !container.has('IDatabasePool')) return undefined;
-      return container.resolve<{ readonly size?: PoolSize }>('IDatabasePool' as string).size;
-    } catch {
-      return undefined;
-    }
+/** How much of the application's connection pool is used; undefined where it has none that reports its size. */
+export function poolOf(container: Container): PoolNow | undefined {
+  try {
+    if (container.disposed || !container.has('IDatabasePool')) return undefined;
+    const { size } = container.resolve<{ readonly size?: PoolSize }>('IDatabasePool' as string);
+    return size && { open: size.open, idle: size.idle, waiting: size.waiting, ...(size.max && { max: size.max }) };
+  } catch {
+    return undefined;
   }
 }

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { routeOf, shareShapes } from './express-internals.js';
+import { routeOf } from './express-internals.js';
 import { Inspector } from './inspector.js';
 import type { InspectorOptions } from './options.js';
 
@@ -25,7 +25,6 @@ export function inspectorMiddleware(options: InspectorOptions): RequestHandler {
   if (!inspected.enabled) return (_req, _res, next) => next();
   return (req, res, next) => {
     if (inspected.owns(req)) return inspected.handle(req, res);
-    shareShapes(req, res);
     if (inspected.watching) inspected.follow({ raw: req, route: () => routeOf(req) }, res, next);
     else next();
   };

@@ -2,7 +2,7 @@ import { type Container, ContainerError, type Key } from '@ambit/container';
 import { explain, graph, type GraphNode, type ScopeDeclaration, verify } from '@ambit/container/tools';
 import { boxOf, label, lineageOf, nameOf } from './names.js';
 import { type Sign, signOf } from './signs.js';
-import type { GraphBox, GraphNote, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
+import type { GraphBox, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
 
 type DefinitionsOf = (functions: readonly (object | undefined)[]) => (string | undefined)[];
 
@@ -24,7 +24,7 @@ export class Drawing {
 
   /** Read again each time: registrations may have been added. */
   view(): GraphView {
-    const { nodes, edges, absent } = graph(this.#container, ...this.#scopes);
+    const { nodes, edges } = graph(this.#container, ...this.#scopes);
     this.#nodes = nodes;
     const drawn = nodes.map(({ id, key, kind, singleton, scope, feature }): ServiceNode => ({
       id,
@@ -35,15 +35,9 @@ export class Drawing {
       ...(feature !== undefined && { feature }),
     }));
     const problems = this.#problems().map(({ code, message, key, path, box }): GraphProblem => {
-      const about = drawn.filter((node) => node.key === key);
-      const missing = about.filter(({ kind }) => kind === 'missing');
-      const who = drawn.filter((node) => node.key !== key && node.key === path.at(-2));
-      const ids = [...(missing.length > 0 ? missing : about), ...who].map(({ id }) => id);
       const way = wayAlong(path, box, drawn, edges);
-      const used = drawn.find(({ id }) => id === way.at(-1));
-      const isUnused = (node: ServiceNode): boolean =>
-        code === 'AMBIT_SPLIT_KEY' && node.key === used?.key && node.box.startsWith(`${used.box} > `);
-      return { code, message, nodes: ids, path: way, unused: drawn.filter(isUnused).map(({ id }) => id) };
+      const about = drawn.filter((node) => node.key === key).map(({ id }) => id);
+      return { code, message, path: way.length > 0 ? way : about };
     });
     const wrong = new Set(problems.flatMap(({ path }) => path.slice(1).map((id, i) => `${path[i]} ${id}`)));
     return {
@@ -51,18 +45,14 @@ export class Drawing {
       nodes: drawn,
       edges: edges.map((edge): ServiceEdge => ({ ...edge, problem: wrong.has(`${edge.from} ${edge.to}`) })),
       problems,
-      notes: absent.map(({ from, key, similar }): GraphNote => {
-        const spelling = similar === undefined ? 'a spelling?' : `a spelling of '${label(similar)}'?`;
-        const what = `'${label(key)}' is optional, and registered nowhere: ${spelling}`;
-        return { key: label(key), message: `${drawn.find(({ id }) => id === from)?.key}: ${what}`, nodes: [from] };
-      }),
     };
   }
 
   /** Its problems, with the line of the class or factory that has to change. */
   signs(): Sign[] {
     const { problems } = this.view();
-    const makers = problems.map(({ nodes }) => nodes.map((id) => this.#node(id)?.madeBy).findLast(Boolean));
+    // What has to change depends on the last node of the path, which may be registered nowhere.
+    const makers = problems.map(({ path }) => this.#madeBy(path.at(-2)) ?? this.#madeBy(path.at(-1)));
     const places = this.#definitionsOf(makers);
     return problems.map(({ code, message }, i) => {
       const [what = '', ...lines] = message.split('\n');
@@ -73,16 +63,17 @@ export class Drawing {
 
   /** The line where the class or factory of this node is defined. */
   definition(id: string): string | undefined {
-    const node = this.#node(id);
-    return node?.madeBy && this.#definitionsOf([node.madeBy])[0];
+    return this.#definitionsOf([this.#madeBy(id)])[0];
   }
 
   /** The text of `explain()` for the key of this node, in a scope like the one that owns it. */
   explain(id: string): string | undefined {
     const node = this.#node(id);
-    const notes = this.view().notes?.filter(({ key, nodes }) => key === id || (node && nodes.includes(node.id))) ?? [];
-    const explanation = node && this.#inScopeLike(node.scope, (scope) => String(explain(scope, node.key)));
-    return [explanation, ...notes.map(({ message }) => message)].filter(Boolean).join('\n') || undefined;
+    return node && this.#inScopeLike(node.scope, (scope) => String(explain(scope, node.key)));
+  }
+
+  #madeBy(id = ''): object | undefined {
+    return this.#node(id)?.madeBy;
   }
 
   /** By its id, or by its key. */

@@ -60,10 +60,6 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     const { method } = request;
     const access = control.access(request);
     if (access === 'refused') return sendText(response, 403, REFUSED);
-    if (typeof access === 'object') {
-      response.setHeader('retry-after', access.retryAfter);
-      return sendText(response, 429, 'Too many wrong tokens: try again in a minute, or send the right one');
-    }
     if (name !== '/mcp' && method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
     // Before the token: a browser sends the password to the folder of the address that asked for it, and not to the application.

@@ -3,14 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { observeCreations, openScopes } from '@ambit/container/tools';
-import { listen, outboxTroubles, outgoingCalls, PoolUsage } from './channels.js';
-import { definitionsOf } from './definitions.js';
+import { listen, outboxTroubles, outgoingCalls, poolOf } from './channels.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, urlOf } from './handler.js';
 import { blockedLoop } from './loop.js';
 import { type InspectorOptions, type Settings, settingsOf } from './options.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
+import { definitionsOf } from './where.js';
 import type { Facts } from './tools.js';
 import type { Line, State } from './wire.js';
 
@@ -50,7 +50,6 @@ export class Inspector {
   /** Whether it records. While it does not, this check is all that a request costs. */
   watching = false;
   readonly #settings: Settings;
-  readonly #pool: PoolUsage;
   readonly #drawing: Drawing;
   readonly #request = new AsyncLocalStorage<RequestRecord>();
   /** While it records. */
@@ -72,7 +71,6 @@ export class Inspector {
     const { container, enabled, always } = settings;
     this.enabled = enabled;
     this.#settings = settings;
-    this.#pool = new PoolUsage(container);
     this.#drawing = new Drawing(container, settings.scopes, definitionsOf);
     if (enabled) {
       observeCreations(container);
@@ -142,8 +140,8 @@ export class Inspector {
     if (!store) return undefined;
     // When somebody begins to look, the application has registered what it has.
     if (since === 0) store.graphIs(this.#drawing.signs());
-    const { keep, keepTrouble, always } = this.#settings;
-    return { boot: this.#boot, keep, keepTrouble, always, ...store.state(this.#pool.now(), since) };
+    const { container, keep, keepTrouble, always } = this.#settings;
+    return { boot: this.#boot, keep, keepTrouble, always, ...store.state(poolOf(container), since) };
   }
 
   /** Returns whether nothing was recorded before. */
@@ -167,13 +165,7 @@ export class Inspector {
     const isPaused = (): boolean => this.#drawing.isLooking;
     const options = { ...this.#settings, now, current, definition, isPaused };
     const store = new Store(container, openScopes(container), options);
-    const stops = [
-      listen(store, { lines }),
-      outgoingCalls(store),
-      outboxTroubles(store),
-      this.#pool.watch(),
-      blockedLoop(store),
-    ];
+    const stops = [listen(store, { lines }), outgoingCalls(store), outboxTroubles(store), blockedLoop(store)];
     this.#stopListening = () => stops.forEach((stop) => stop());
     this.#store = store;
     this.#boot = randomUUID().slice(0, 8);

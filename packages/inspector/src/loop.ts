@@ -40,92 +40,65 @@ const LONG_MS = 150;
 const SAMPLE_MICROSECONDS = 10_000;
 /** Then the samples so far, a few megabytes, are thrown away. */
 const MOST_MS = 600_000;
-/** To read the samples stops the process for tens of milliseconds; this share of the time it may take. */
-const MOST_SHARE = 1 / 20;
+/** To read the samples stops the process for tens of milliseconds. */
+const READ_EVERY_MS = 1500;
 
 /**
  * Notices when the application's own code keeps the process from everything else, and which line does: V8 takes a hundred samples of the stack
- * per second. The returned function stops that.
+ * per second. The returned function stops that. In runtimes without a profiler it notices nothing.
  */
 export function blockedLoop(store: Store): () => void {
-  const profiler = startProfiler();
-  let cpu = process.cpuUsage();
-  const beat = (): void => {
-    const late = store.lateness.beat(performance.now());
-    const { user, system } = process.cpuUsage(cpu);
-    const computed = (user + system) / 1000;
-    // Where the machine had no time for this process, none of its functions is to blame.
-    const isBusy = late >= LONG_MS && computed >= LONG_MS / 3;
-    const found = profiler?.take(isBusy ? late : 0);
-    if (found) {
-      const share = computed < late / 2 ? `; the machine gave it a processor for ${ms(computed)} of that` : '';
-      const cause = `Timers were late by ${ms(late)}; most of that time the process was in ${found.name}${share}`;
-      store.noticed(signOf({ kind: 'blocked loop', cause, where: found.where }));
-    }
-    cpu = process.cpuUsage();
-  };
-  const timer = setInterval(beat, EVERY_MS).unref();
-  return () => {
-    clearInterval(timer);
-    profiler?.stop();
-  };
-}
-
-interface Busy {
-  /** The application's innermost function on the stack, and its line. */
-  readonly name: string;
-  readonly where: string;
-}
-
-interface RunningProfiler {
-  /** @param lateMs - by how much a timer is late; 0 where nothing is. Returns what most of this time was spent in. */
-  take(lateMs: number): Busy | undefined;
-  stop(): void;
-}
-
-/** Undefined in runtimes without a profiler: blocked loops are not noticed there, and everything else is. */
-function startProfiler(): RunningProfiler | undefined {
   const session = new Session();
   let begun = 0;
-  let mayReadAt = 0;
-  const start = (): void => {
+  const restart = (): void => {
     session.post('Profiler.start');
     begun = performance.now();
   };
+  let hasProfiler = true;
   try {
     session.connect();
     session.post('Profiler.enable');
     session.post('Profiler.setSamplingInterval', { interval: SAMPLE_MICROSECONDS });
-    start();
+    restart();
   } catch {
-    return undefined;
+    hasProfiler = false;
   }
-  return {
-    take(lateMs) {
-      const now = performance.now();
-      const isWanted = lateMs > 0 && now >= mayReadAt;
-      if (!isWanted && now - begun < MOST_MS) return undefined;
-      let found: Busy | undefined;
-      const before = process.cpuUsage();
-      session.post('Profiler.stop', (_, result) => {
-        if (isWanted) found = busiest(result.profile, lateMs);
-      });
-      start();
-      const { user, system } = process.cpuUsage(before);
-      mayReadAt = begun + (user + system) / 1000 / MOST_SHARE;
-      return found;
-    },
-    stop: () => session.disconnect(),
+  let cpu = process.cpuUsage();
+  const beat = (): void => {
+    const late = store.lateness.beat(performance.now());
+    const { user, system } = process.cpuUsage(cpu);
+    cpu = process.cpuUsage();
+    if (!hasProfiler) return;
+    // Where the machine had no time for this process, none of its functions is to blame.
+    const isBusy = late >= LONG_MS && (user + system) / 1000 >= LONG_MS / 3;
+    const age = performance.now() - begun;
+    if (isBusy ? age < READ_EVERY_MS : age < MOST_MS) return;
+    session.post('Profiler.stop', (_, { profile }) => {
+      const found = isBusy ? busiest(profile, late) : undefined;
+      if (!found) return;
+      const cause = `Timers were late by ${ms(late)}; most of that time the process was in ${found.name}`;
+      store.noticed(signOf({ kind: 'blocked loop', cause, where: found.where }));
+    });
+    restart();
+  };
+  const timer = setInterval(beat, EVERY_MS).unref();
+  return () => {
+    clearInterval(timer);
+    session.disconnect();
   };
 }
 
-/** Of the time, most samples have to be in one place, and there have to be some: a machine that is busy takes few. */
+/** The application's innermost function on a stack, and its line. */
+interface Busy {
+  readonly name: string;
+  readonly where: string;
+}
+
+/** A machine that is busy takes few samples. */
 const LEAST_SAMPLES = 5;
+
 /** What the application's own code did in most of the samples of the last milliseconds. */
-function busiest(
-  { nodes, samples = [], timeDeltas = [], endTime }: Profiler.Profile,
-  lateMs: number,
-): Busy | undefined {
+function busiest({ nodes, samples = [], timeDeltas = [], endTime }: Profiler.Profile, lateMs: number) {
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const places = new Map<string, { readonly busy: Busy; readonly count: number }>();
@@ -133,31 +106,27 @@ function busiest(
   for (let i = samples.length - 1, at = endTime; i >= 0 && at >= endTime - lateMs * 1000; i--) {
     all += 1;
     at -= timeDeltas[i] ?? 0;
-    const busy = busyIn(samples[i], byId, parents);
+    let id = samples[i];
+    let busy: Busy | undefined;
+    for (; id !== undefined && !busy; id = parents.get(id)) busy = busyIn(byId.get(id));
     if (busy) places.set(busy.where, { busy, count: (places.get(busy.where)?.count ?? 0) + 1 });
   }
   const [found] = [...places.values()].toSorted((one, other) => other.count - one.count);
   return found && found.count >= Math.max(LEAST_SAMPLES, all / 2) ? found.busy : undefined;
 }
 
-/** Of the functions on the stack, the innermost that is the application's own, and its line, where one took most of its samples. */
-function busyIn(
-  sample: number | undefined,
-  byId: ReadonlyMap<number, Profiler.ProfileNode>,
-  parents: ReadonlyMap<number, number>,
-): Busy | undefined {
-  for (let id = sample; id !== undefined; id = parents.get(id)) {
-    const { callFrame, positionTicks = [] } = byId.get(id) ?? { callFrame: undefined };
-    if (!callFrame || callFrame.url === '') continue;
-    const { url, functionName } = callFrame;
-    // Of a module itself V8 says -1.
-    const [line, column] = [Math.max(0, callFrame.lineNumber) + 1, Math.max(0, callFrame.columnNumber) + 1];
-    const all = positionTicks.reduce((sum, { ticks }) => sum + ticks, 0);
-    const most = positionTicks.find(({ ticks }) => ticks > all / 2)?.line ?? line;
-    // A function on one line, as in a bundle, is found by its column.
-    const where = most === line ? placeOf(url, line, column) : placeOfLine(url, most);
-    if (where !== undefined)
-      return { where, name: functionName === '' ? 'a function without a name' : `${functionName}()` };
-  }
-  return undefined;
+/** The line that took most samples of a function of the application; undefined of other functions. */
+function busyIn(node: Profiler.ProfileNode | undefined): Busy | undefined {
+  if (!node || node.callFrame.url === '') return undefined;
+  const { callFrame, positionTicks = [] } = node;
+  const { url, functionName } = callFrame;
+  // Of a module itself V8 says -1.
+  const [line, column] = [Math.max(0, callFrame.lineNumber) + 1, Math.max(0, callFrame.columnNumber) + 1];
+  const all = positionTicks.reduce((sum, { ticks }) => sum + ticks, 0);
+  const most = positionTicks.find(({ ticks }) => ticks > all / 2)?.line ?? line;
+  // A function on one line, as in a bundle, is found by its column.
+  const where = most === line ? placeOf(url, line, column) : placeOfLine(url, most);
+  return where === undefined
+    ? undefined
+    : { where, name: functionName === '' ? 'a function without a name' : `${functionName}()` };
 }

@@ -1,4 +1,5 @@
 import type { Container, Key } from '@ambit/container';
+import { sqlStateOf } from '@ambit/transaction';
 
 const LONGEST = 200;
 
@@ -27,4 +28,92 @@ export function ms(milliseconds = 0): string {
 
 export function nameOf(tags: readonly string[]): string {
   return tags.join(', ').slice(0, LONGEST) || 'no tags';
+}
+
+/** What PostgreSQL calls the codes that applications meet; pools translate those of other databases. */
+const SQLSTATES: Readonly<Record<string, string>> = {
+  '08003': 'connection lost',
+  '08006': 'connection lost',
+  '22001': 'text too long',
+  '22003': 'number out of range',
+  '22P02': 'invalid text representation',
+  '23502': 'not null violation',
+  '23503': 'foreign key violation',
+  '23505': 'unique violation',
+  '23514': 'check violation',
+  '25006': 'read-only transaction',
+  '25P02': 'transaction failed before',
+  '40001': 'serialization failure',
+  '40P01': 'deadlock detected',
+  '42501': 'insufficient privilege',
+  '42601': 'syntax error',
+  '42703': 'undefined column',
+  '42P01': 'undefined table',
+  '53100': 'disk full',
+  '53300': 'too many connections',
+  '55P03': 'lock not available',
+  '57014': 'canceled by a time limit or a user',
+  '57P01': 'the server shuts down',
+  '57P03': 'the server starts',
+  P0001: 'raised by a function of the schema',
+  XX001: 'data corrupted',
+};
+
+/** The class of an error, its code or status, and its SQLSTATE. Its message may contain values, so it is not sent. */
+export function errorName(error: unknown): string {
+  try {
+    return error instanceof Error ? described(error) : 'something thrown';
+  } catch {
+    // What an application throws may throw when it is read.
+    return 'an error that cannot be read';
+  }
+}
+
+/** A class may be named by anything. */
+const CLASS_NAME = /^[\p{L}\w$]{1,100}$/u;
+
+function described(error: Error): string {
+  const { code, cause } = error as Error & { readonly code?: unknown };
+  // It only says that the transaction is over: its cause says why.
+  if (code === 'AMBIT_TX_FINISHED' && cause !== undefined) return errorName(cause);
+  const state = sqlStateOf(error);
+  const meaning = state === undefined ? undefined : SQLSTATES[state];
+  // A time limit is an AbortSignal's: the class of its error is that of all errors of the web.
+  const { name } = error.constructor === DOMException ? error : error.constructor;
+  const { constraint, table } = violated(error);
+  const what = [meaning, constraint && `of ${constraint}`, table && `on ${table}`];
+  return [CLASS_NAME.test(name) ? name : 'Error', codeOf(error, state), state, ...what].filter(Boolean).join(' ');
+}
+
+/** Schemas are named by anything, but a value may be as well, so only of what a driver says of a violated constraint. */
+const SCHEMA_NAME = /^[\p{L}\w$.-]{1,63}$/u;
+const DEEPEST_CAUSE = 10;
+
+/** The constraint and its table, where the driver says them. */
+function violated(error: unknown): { readonly constraint?: string; readonly table?: string } {
+  try {
+    return violatedBy(error);
+  } catch {
+    return {};
+  }
+}
+
+function violatedBy(error: unknown): ReturnType<typeof violated> {
+  for (let one = error, depth = 0; one instanceof Error && depth < DEEPEST_CAUSE; one = one.cause, depth++) {
+    const { code, constraint, constraint_name, table, table_name } = one as Error & Partial<Record<string, unknown>>;
+    if (typeof code !== 'string' || !/^23\w{3}$/.test(code)) continue;
+    const isName = (name: unknown): name is string => typeof name === 'string' && SCHEMA_NAME.test(name);
+    const [known, its] = [constraint ?? constraint_name, table ?? table_name];
+    return { ...(isName(known) && { constraint: known }), ...(isName(its) && { table: its }) };
+  }
+  return {};
+}
+
+/** Its own code; where it has none, a status from 400 to 599. */
+function codeOf(error: Error, state: string | undefined): string {
+  const { code, status, statusCode } = error as Error & Partial<Record<'code' | 'status' | 'statusCode', unknown>>;
+  if (code === state && state !== undefined) return '';
+  if (typeof code === 'string' && /^[A-Z0-9_]{2,60}$/.test(code)) return code;
+  const known = [statusCode, status].find((each) => typeof each === 'number' && each >= 400 && each < 600);
+  return known === undefined ? '' : String(Number(known));
 }

@@ -43,49 +43,37 @@ export interface InspectorOptions {
   readonly lines?: boolean;
 }
 
-export interface Settings extends Required<Omit<InspectorOptions, 'requestIdHeader' | 'scopes' | 'token'>> {
-  readonly scopes: readonly ScopeDeclaration[];
-  readonly token: string | undefined;
-  readonly requestIdHeader: string | undefined;
-  /** True if clients on this machine need no token. */
-  readonly isDevelopment: boolean;
-}
+/** True if clients on this machine need no token. */
+const isDevelopment = (): boolean => ['development', 'test'].includes(process.env['NODE_ENV'] ?? '');
 
 const SHORTEST_TOKEN = 16;
 
-export function settingsOf(options: InspectorOptions): Settings {
-  const { container, scopes = [], token, path = '/inspector', links = {}, limitMs = 10_000 } = options;
-  const { keep = 300, keepTrouble = 1000, slowMs = 1000 } = options;
-  const { always = false, lines = false, requestIdHeader } = options;
-  const { NODE_ENV = '' } = process.env;
-  const { enabled = NODE_ENV !== 'production' } = options;
-  const isDevelopment = NODE_ENV === 'development' || NODE_ENV === 'test';
-  if (!(container instanceof Container)) {
+export type Settings = ReturnType<typeof settingsOf>;
+
+export function settingsOf(options: InspectorOptions) {
+  const defaults = { limitMs: 10_000, slowMs: 1000, keep: 300, keepTrouble: 1000, always: false, lines: false };
+  const settings = {
+    ...{ path: '/inspector', token: undefined, requestIdHeader: undefined, links: {} },
+    ...{ enabled: process.env['NODE_ENV'] !== 'production', isDevelopment: isDevelopment(), ...defaults },
+    ...options,
+    scopes: [options.scopes ?? []].flat(),
+  };
+  const { container, path, token, links, limitMs, slowMs, keep, keepTrouble } = settings;
+  if (!(container instanceof Container))
     throw invalid('inspector({ container }) needs the application container, a Container of @ambit/container');
-  }
-  if (!/^(\/[\w.~-]+)+$/.test(path)) {
-    throw invalid(`path must be like '/inspector', not '${path}'`);
-  }
-  if (token !== undefined && token.length < SHORTEST_TOKEN) {
+  if (!/^(\/[\w.~-]+)+$/.test(path)) throw invalid(`path must be like '/inspector', not '${path}'`);
+  if (token !== undefined && token.length < SHORTEST_TOKEN)
     throw invalid(
       `token must have at least ${SHORTEST_TOKEN} characters, or it can be guessed; in development, leave it out to serve this machine only`,
     );
-  }
-  if (options.enabled && token === undefined && !isDevelopment) {
+  if (options.enabled && token === undefined && !settings.isDevelopment)
     throw invalid(
       'enabled: true needs a token, unless NODE_ENV is development or test: behind a proxy on this machine, every client looks like one of this machine',
     );
-  }
-  for (const [name, value] of Object.entries({ limitMs, slowMs, keep, keepTrouble })) {
+  for (const [name, value] of Object.entries({ limitMs, slowMs, keep, keepTrouble }))
     if (!(value > 0 && value < Infinity)) throw invalid(`${name} must be a number above 0, not ${value}`);
-  }
-  for (const href of Object.values(links)) {
-    if (!/^(\/(?!\/)|https?:\/\/)/.test(href)) {
+  for (const href of Object.values(links))
+    if (!/^(\/(?!\/)|https?:\/\/)/.test(href))
       throw invalid(`links must lead to a path such as '/docs', or to an http(s) address, not '${href}'`);
-    }
-  }
-  const list = 'tags' in scopes ? [scopes] : scopes;
-  const limits = { limitMs, slowMs, keep, keepTrouble };
-  const access = { token, isDevelopment };
-  return { container, scopes: list, ...access, path, links, enabled, always, lines, requestIdHeader, ...limits };
+  return settings;
 }

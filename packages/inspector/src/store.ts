@@ -1,11 +1,19 @@
 import type { Container, Key } from '@ambit/container';
-import { errorName } from './error-names.js';
 import { Lateness } from './loop.js';
-import { boxBelow, boxOf, label, lineageOf, ms } from './names.js';
+import { boxBelow, boxOf, errorName, label, lineageOf, ms } from './names.js';
 import { type Arrival, type Facts, type Recorded, RequestRecord } from './requests.js';
-import { causeOf, leakOf, LONG_WAIT_MS, type Limits, type Sign, signOf, signsOf } from './signs.js';
+import {
+  causeOf,
+  type Definition,
+  leakOf,
+  LONG_WAIT_MS,
+  type Limits,
+  type Sign,
+  signOf,
+  signsOf,
+  Troubles,
+} from './signs.js';
 import { type Row, Totals } from './totals.js';
-import { type Definition, Troubles } from './troubles.js';
 import { Where } from './where.js';
 import type { ExplainedRequest, Now, OpenScope, Outcome, State, StepKind } from './wire.js';
 

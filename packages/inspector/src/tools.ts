@@ -103,9 +103,8 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
 
 const upTo = (limit: unknown, most: number): number => (typeof limit === 'number' && limit > 0 ? limit : most);
 
-function near({ boxes, nodes, edges, problems, notes = [] }: GraphView, key: string): GraphView | undefined {
-  const absent = notes.filter((note) => note.key === key).flatMap((note) => note.nodes);
-  const chosen = new Set([...nodes.filter((node) => node.key === key).map(({ id }) => id), ...absent]);
+function near({ boxes, nodes, edges, problems }: GraphView, key: string): GraphView | undefined {
+  const chosen = new Set(nodes.filter((node) => node.key === key).map(({ id }) => id));
   if (chosen.size === 0) return undefined;
   const shown = edges.filter(({ from, to }) => chosen.has(from) || chosen.has(to));
   const ids = new Set([...chosen, ...shown.flatMap(({ from, to }) => [from, to])]);
@@ -113,8 +112,7 @@ function near({ boxes, nodes, edges, problems, notes = [] }: GraphView, key: str
     boxes,
     nodes: nodes.filter(({ id }) => ids.has(id)),
     edges: shown,
-    problems: problems.filter((problem) => problem.nodes.some((id) => chosen.has(id))),
-    notes: notes.filter((note) => note.nodes.some((id) => chosen.has(id))),
+    problems: problems.filter((problem) => problem.path.some((id) => chosen.has(id))),
   };
 }
 

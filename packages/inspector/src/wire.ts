@@ -26,20 +26,8 @@ export interface ServiceEdge {
 export interface GraphProblem {
   readonly code: string;
   readonly message: string;
-  /** The nodes it is about. */
-  readonly nodes: readonly string[];
-  /** The nodes from the service that has to change to what is wrong, along the arrows. */
+  /** The nodes that it is about, from the service that has to change to what is wrong, along the arrows. */
   readonly path: readonly string[];
-  /** What scopes further in have under the key that the path leads to, and the service does not use: a split key. */
-  readonly unused: readonly string[];
-}
-
-/** What is no problem, and may be none that was meant: an optional dependency on a key that is registered nowhere. */
-export interface GraphNote {
-  readonly key: string;
-  readonly message: string;
-  /** Who asks for it. */
-  readonly nodes: readonly string[];
 }
 
 export interface GraphView {
@@ -47,7 +35,6 @@ export interface GraphView {
   readonly nodes: readonly ServiceNode[];
   readonly edges: readonly ServiceEdge[];
   readonly problems: readonly GraphProblem[];
-  readonly notes?: readonly GraphNote[];
 }
 
 /** How many scopes of one kind; a kind, or box, is written `application > request`. */
@@ -86,9 +73,6 @@ export interface PoolNow {
   readonly waiting: number;
   /** How many there may be, where the pool says so. */
   readonly max?: number;
-  /** The most since the recording began, counted at each check-out. */
-  readonly mostInUse: number;
-  readonly mostWaiting: number;
 }
 
 /** The kinds of trouble, the causes before what follows from them. The README of the inspector lists them. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Container, hasTag, optional, Registration, scope, singleton } from '@ambit/container';
+import { Container, hasTag, Registration, scope, singleton } from '@ambit/container';
 import { FakePool } from '@ambit/transaction/testing';
 import { Drawing } from '../src/graph-view.js';
 import { SCOPES } from './support/app.js';
@@ -18,9 +18,9 @@ describe('the graph', () => {
     );
     const { nodes, edges, problems } = new Drawing(app, [SCOPES]).view();
     const keyOf = (id: string) => nodes.find((node) => node.id === id)?.key;
-    expect(problems.map(({ code, nodes: about }) => [code, ...new Set(about.map(keyOf))])).toEqual([
-      ['AMBIT_NOT_REGISTERED', 'IMissing', 'ICache'],
-      ['AMBIT_CAPTIVE_DEPENDENCY', 'IUsers', 'IClock'],
+    expect(problems.map(({ code, path }) => [code, ...path.map(keyOf)])).toEqual([
+      ['AMBIT_NOT_REGISTERED', 'ICache', 'IMissing'],
+      ['AMBIT_CAPTIVE_DEPENDENCY', 'IClock', 'IUsers'],
     ]);
     expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [keyOf(from), keyOf(to)])).toEqual([
       ['ICache', 'IMissing'],
@@ -28,7 +28,7 @@ describe('the graph', () => {
     ]);
   });
 
-  it('has the path of a split key, and what the service does not use', () => {
+  it('has the path of a split key', () => {
     const perRequest = [singleton(), scope(hasTag('request'))] as const;
     const app = new Container({ tags: ['application'] }).addRegistration(
       Registration.fromValue(new FakePool()).to('IDatabasePool'),
@@ -44,16 +44,9 @@ describe('the graph', () => {
     );
     const { nodes, edges, problems } = new Drawing(app, [SCOPES]).view();
     const nameOf = (id: string) => nodes.filter((node) => node.id === id).map(({ key, box }) => `${key} of ${box}`)[0];
-    expect(problems.map(({ code, path, unused }) => [code, path.map(nameOf), unused.map(nameOf)])).toEqual([
-      [
-        'AMBIT_SPLIT_KEY',
-        ['ILedger of application > request', 'IQueryable of application > request'],
-        ['IQueryable of application > request > transaction'],
-      ],
-    ]);
-    expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [nameOf(from), nameOf(to)])).toEqual([
-      ['ILedger of application > request', 'IQueryable of application > request'],
-    ]);
+    const path = ['ILedger of application > request', 'IQueryable of application > request'];
+    expect(problems.map((problem) => [problem.code, problem.path.map(nameOf)])).toEqual([['AMBIT_SPLIT_KEY', path]]);
+    expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [from, to].map(nameOf))).toEqual([path]);
   });
 
   it('has the declared scopes as nested boxes, empty ones included', () => {
@@ -73,25 +66,5 @@ describe('the graph', () => {
     expect(drawing.view().nodes).toEqual([]);
     app.addRegistration(make().to('ILate'));
     expect(drawing.view().nodes.map(({ key }) => key)).toEqual(['ILate']);
-  });
-
-  it('notes an optional dependency that is registered nowhere, for its services and for its key', () => {
-    const app = new Container({ tags: ['application'] }).addRegistration(
-      Registration.fromValue(new FakePool()).to('IDatabasePool'),
-      make().to('ITemplates'),
-      Registration.fromFactory(() => ({}), [optional('ITemplate'), optional('IClock')]).to('IMails'),
-      make()
-        .pipe(singleton(), scope(hasTag('request')))
-        .to('IClock'),
-    );
-    const drawing = new Drawing(app, [SCOPES]);
-    const message = "IMails: 'ITemplate' is optional, and registered nowhere: a spelling of 'ITemplates'?";
-    const { nodes, notes, problems } = drawing.view();
-    const mails = nodes.find(({ key }) => key === 'IMails');
-    expect(problems).toEqual([]);
-    expect(notes).toEqual([{ key: 'ITemplate', message, nodes: [mails?.id] }]);
-    expect(drawing.explain('ITemplate')).toBe(message);
-    expect(drawing.explain('IMails')).toMatch(/^'IMails' in .*\n.*wins/);
-    expect(drawing.explain('IMails')).toContain(message);
   });
 });

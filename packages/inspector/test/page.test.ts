@@ -77,10 +77,7 @@ it('a rollback with a response of 4xx is no bad news', () => {
 });
 
 it('sentences do not contradict themselves', () => {
-  const pool = { open: 3, idle: 1, waiting: 2, max: 3, mostInUse: 3, mostWaiting: 4 };
-  expect(poolLine(pool)).toBe(
-    '2 in use of 3, 2 callers waiting; at most 3 in use and 4 waiting since the recording began.',
-  );
+  expect(poolLine({ open: 3, idle: 1, waiting: 2, max: 4 })).toBe('2 in use of 4, 2 callers waiting.');
   const outcomes = { open: 1, committed: 2, 'rolled back': 1, unknown: 1, refused: 1 };
   expect(transactionsLine(outcomes)).toBe(
     '1 open, 2 committed, 1 rolled back, 1 with an unknown outcome; 1 did not begin, without a connection',

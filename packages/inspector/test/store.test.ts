@@ -8,7 +8,7 @@ import { Lateness } from '../src/loop.js';
 import type { RequestRecord } from '../src/requests.js';
 import { signOf } from '../src/signs.js';
 import { Store, type StoreOptions } from '../src/store.js';
-import { createApp, openRequest, placeOrder } from './support/app.js';
+import { createApp, openRequest } from './support/app.js';
 
 const arrival = { method: 'GET', route: () => '/users', lost: () => false };
 
@@ -67,17 +67,6 @@ describe('the store', () => {
     expect(store.request(leaking.id)).toMatchObject({ open: 2, troubles: ['slow', 'leak'], causes });
     expect(kind('application > request')).toMatchObject({ open: 2, leaks: 2 });
     expect(store.state().troubles![0]).toMatchObject({ kind: 'leak', count: 2, where });
-  });
-
-  it('counts transactions by outcome, and names an error without its message', async () => {
-    begin();
-    await placeOrder(request(), 'committed');
-    await placeOrder(request(), 'rolled back');
-    const outcomes = { open: 0, committed: 1, 'rolled back': 1, refused: 0, unknown: 0 };
-    expect(store.state().now.transactions).toEqual(outcomes);
-    const text = JSON.stringify(store.request(current!.id));
-    expect(text).toContain('TypeError E_SOLD_OUT');
-    expect(text).not.toMatch(/4711|secret/);
   });
 
   it('keeps the newest requests, and every one with trouble, also of those that were no longer kept', () => {

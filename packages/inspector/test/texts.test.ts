@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { withoutValues } from '../src/channels.js';
-import { errorName } from '../src/error-names.js';
+import { errorName } from '../src/names.js';
 
 describe('the text of a statement, without values', () => {
   // The tests of `@ambit/opentelemetry` have all forms of literals.

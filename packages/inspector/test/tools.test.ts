@@ -94,6 +94,7 @@ describe('the tools of the inspector', () => {
     await open();
     expect(await call('graph', { key: 'IOrders' })).toMatchObject({
       nodes: expect.arrayContaining([expect.objectContaining({ key: 'IConnection' })]),
+      edges: [expect.objectContaining({ kind: 'one', problem: false })],
     });
     expect(await call('explain', { key: 'IUsers' })).toMatchObject({
       explanation: expect.stringContaining('IUsers'),

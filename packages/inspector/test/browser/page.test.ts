@@ -73,7 +73,10 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     const folded = await statements.count();
     await statements.locator('.fold-steps').first().click();
     await expect.poll(() => statements.count()).toBeGreaterThan(folded + 4);
-    expect(await page.locator('.time-parts').innerText()).toMatch(/statements \d/);
+    await page
+      .getByRole('list', { name: 'What the time was spent on' })
+      .getByText(/statements \d/)
+      .waitFor();
     for (const path of ['waits', 'leak', 'refused', 'finding']) await app.ask(path);
     await page.getByLabel('Filter').fill('committed "get /waits/:id"');
     await expect.poll(() => page.locator('.request').count()).toBe(1);
@@ -108,11 +111,11 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
   it('counts routes and statements, sorts them, and leads to the requests of a route', async () => {
     await go('Totals');
     const first = page.locator('tbody th').first();
-    await page.getByRole('columnheader', { name: 'requests' }).getByRole('button').click();
+    await page.getByRole('columnheader', { name: 'count' }).getByRole('button').click();
     await page.mouse.move(0, 0);
     await expect.poll(() => first.innerText()).toBe('GET /n-plus-one/:id');
     await page.getByRole('button', { name: 'Statements' }).click();
-    await page.getByLabel('Find in Statements').fill('select level');
+    await page.getByRole('searchbox', { name: 'Find' }).fill('select level');
     await expect.poll(() => first.innerText()).toContain('SELECT level');
     expect(await page.locator('tbody tr').innerText()).toMatch(/36[^]*handlers\.mjs:\d+/);
     await page.getByRole('link', { name: 'GET /n-plus-one/:id' }).click();

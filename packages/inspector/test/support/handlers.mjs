@@ -1,17 +1,8 @@
-// @ts-check
 // These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/**
- * @typedef {import('@ambit/container').Container} Container
- * @typedef {import('@ambit/transaction').IConnection} IConnection
- * @typedef {import('@ambit/transaction').IDatabasePool} IDatabasePool
- */
-
-/** @param {Container} scope @returns {IDatabasePool} */
 const poolOf = (scope) => scope.resolve('IDatabasePool');
-/** @param {Container} scope @returns {IConnection} */
 const connectionOf = (scope) => scope.resolve('IConnection');
 
 export class PriceList {
@@ -20,14 +11,12 @@ export class PriceList {
   }
 }
 export class Invoices {
-  /** @param {unknown} prices */
   constructor(prices) {
     this.prices = prices;
   }
 }
 
 export class Greeter {
-  /** @param {unknown} user */
   constructor(user /* fault: captive */) {
     this.user = user;
   }
@@ -41,13 +30,6 @@ class SoldOut extends Error {
 const COUNT_TO_14_MILLION =
   'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 14000000) SELECT max(n) AS n FROM counted';
 
-/**
- * @param {object} around
- * @param {typeof import('@ambit/transaction').runInTransaction} around.runInTransaction
- * @param {Container} around.app
- * @param {() => string} around.slow - the address of a server that takes as long as it is asked to
- * @returns {Readonly<Record<string, (scope: Container) => Promise<number> | number>>}
- */
 export const createHandlers = ({ runInTransaction, app, slow }) => ({
   fine: () => 200,
 
@@ -94,7 +76,7 @@ export const createHandlers = ({ runInTransaction, app, slow }) => ({
   'failed-service': (scope) => (scope.resolve('IInvoices') ? 200 : 500),
 
   'missing-key': (scope) => {
-    scope.resolve(/** @type {any} */ ('IMailer')); // fault: missing key
+    scope.resolve('IMailer'); // fault: missing key
     return 200;
   },
 
@@ -136,7 +118,6 @@ export const createHandlers = ({ runInTransaction, app, slow }) => ({
   },
 
   'after-commit': async (scope) => {
-    /** @type {IConnection | undefined} */
     let kept;
     await runInTransaction(scope, async (inner) => {
       kept = connectionOf(inner);
@@ -184,7 +165,6 @@ export const createHandlers = ({ runInTransaction, app, slow }) => ({
   },
 });
 
-/** @param {typeof import('@ambit/transaction').runInTransaction} run @param {Container} scope @param {number} first @param {number} second */
 async function changeBoth(run, scope, first, second) {
   await run(scope, async (inner, { number }) => {
     await connectionOf(inner).query('UPDATE products SET level = 5 WHERE id = $1', [first]);
@@ -195,7 +175,7 @@ async function changeBoth(run, scope, first, second) {
   return 200;
 }
 
-/** What a relay of the outbox is called with. @returns {Promise<void>} */
+/** What a relay of the outbox is called with. */
 export async function deliver() {
   throw new URIError('the address of a customer'); // fault: outbox
 }
