@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import type { GraphProblem, GraphView, ServiceNode, Total } from '../src/wire.js';
 import { address, boot, now, read } from './data.js';
 import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
-import { Search, useNewest } from './parts.js';
+import { useNewest } from './parts.js';
 import { count, duration, lastOf, lifetimeOf, times } from './words.js';
 
 const graph = signal<GraphView | undefined>(undefined);
@@ -42,7 +42,11 @@ export function Graph(): JSX.Element | null {
   return (
     <div class="graph-view" onKeyDown={({ key }) => key === 'Escape' && choose()}>
       <div class="stage">
-        <Find view={view} choose={choose} />
+        {view.edges.length > MOST_ARROWS && (
+          <p class="tools hint">
+            {count(view.edges.length)} arrows are too many to read: choose a service to see its own.
+          </p>
+        )}
         <Drawing
           view={view}
           chosen={chosen}
@@ -60,29 +64,6 @@ export function Graph(): JSX.Element | null {
 interface ChooseProps {
   readonly view: GraphView;
   readonly choose: (service?: string) => void;
-}
-
-/** Several scopes may have a service with one key. */
-const nameOf = ({ key, box }: ServiceNode): string => `${key} · ${lastOf(box)}`;
-
-function Find({ view: { nodes, edges }, choose }: ChooseProps): JSX.Element {
-  const find = (text: string): void => {
-    const found = nodes.find((node) => nameOf(node) === text) ?? nodes.find(({ key }) => key === text);
-    if (found) choose(found.id);
-  };
-  return (
-    <p class="tools chips">
-      <Search label="Find a service" placeholder="Find a service" list="services" onSearch={find} />
-      <datalist id="services">
-        {nodes.map((node) => (
-          <option key={node.id} value={nameOf(node)} />
-        ))}
-      </datalist>
-      {edges.length > MOST_ARROWS && (
-        <span class="hint">{count(edges.length)} arrows are too many to read: choose a service to see its own.</span>
-      )}
-    </p>
-  );
 }
 
 /** The problems that `verify()` finds. Each leads to its place in the drawing. */

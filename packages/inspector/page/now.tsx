@@ -41,7 +41,6 @@ export function Now(): JSX.Element {
 const isFull = ({ pool }: NowState): boolean => pool?.max !== undefined && pool.open - pool.idle >= pool.max;
 
 function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Element {
-  const old = scopes.filter((scope) => scope.old);
   return (
     <section class="card">
       <h2>Open scopes</h2>
@@ -53,8 +52,8 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
           {count(open)} open
         </p>
       ))}
-      {old.length > 0 && <p class="hint">Open for long:</p>}
-      {old.slice(0, MOST_OLD).map(({ id, box, age, atLeast, where }) => (
+      {scopes.length > 0 && <p class="hint">Open for long:</p>}
+      {scopes.slice(0, MOST_OLD).map(({ id, box, age, atLeast, where }) => (
         <p key={id} class="old">
           {lastOf(box)} for {atLeast && 'more than '}
           {duration(age)}
@@ -67,7 +66,7 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
           )}
         </p>
       ))}
-      {old.length > MOST_OLD && <p class="hint">and {count(old.length - MOST_OLD)} more</p>}
+      {scopes.length > MOST_OLD && <p class="hint">and {count(scopes.length - MOST_OLD)} more</p>}
     </section>
   );
 }

@@ -77,7 +77,6 @@ export function Search(props: {
   readonly label: string;
   readonly placeholder: string;
   readonly value?: string;
-  readonly list?: string;
   readonly onSearch: (text: string) => void;
 }): JSX.Element {
   const { label, onSearch, ...rest } = props;

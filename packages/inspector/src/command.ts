@@ -44,31 +44,25 @@ export async function inspect(args: readonly string[], { token = '', print, comp
   }
 }
 
-interface Asked {
-  readonly tool: string;
-  readonly url: string;
-  readonly json: boolean;
-  readonly given: Readonly<Record<string, string>>;
-}
+type Asked = NonNullable<ReturnType<typeof read>>;
 
 const ARGUMENTS = Object.values(TOOLS).flatMap(({ properties }) => Object.entries(properties));
 const OPTIONS = Object.fromEntries(
   ARGUMENTS.map(([name, { type }]) => [name, { type: type === 'boolean' ? type : 'string' } as const]),
 );
+const OWN_OPTIONS = {
+  url: { type: 'string', default: 'http://localhost:3000/inspector' },
+  json: { type: 'boolean', default: false },
+} as const;
 
 /** Undefined where it was used wrongly. */
-function read(args: readonly string[]): Asked | undefined {
+function read(args: readonly string[]) {
   try {
-    const own = {
-      url: { type: 'string', default: 'http://localhost:3000/inspector' },
-      json: { type: 'boolean', default: false },
-    } as const;
-    const options = { ...OPTIONS, ...own };
+    const options = { ...OPTIONS, ...OWN_OPTIONS };
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
     const [command, tool = 'troubles', ...rest] = positionals;
-    const { url, json, ...others } = values;
+    const { url, json, ...given } = values;
     if (command !== 'inspect' || rest.length > 0 || !URL.canParse(url)) return undefined;
-    const given = Object.fromEntries(Object.entries(others).map(([name, value]) => [name, String(value)]));
     return { tool, url: url.replace(/\/$/, ''), json, given };
   } catch {
     return undefined;
@@ -78,7 +72,8 @@ function read(args: readonly string[]): Asked | undefined {
 /** Throws an Error whose message says why there is no result. */
 async function called({ tool, url, given }: Asked, token: string): Promise<unknown> {
   if (tool === 'tools') return TOOLS;
-  const query = new URLSearchParams(given).toString();
+  const texts = Object.entries(given).map(([name, value]): [string, string] => [name, String(value)]);
+  const query = new URLSearchParams(texts).toString();
   const response = await fetch(`${url}/${tool}?${query}`, {
     headers: token === '' ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(LONGEST_WAIT_MS),

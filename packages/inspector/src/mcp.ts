@@ -9,6 +9,8 @@ interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
   readonly params?: { readonly name?: unknown; readonly arguments?: unknown };
+  readonly result?: unknown;
+  readonly error?: unknown;
 }
 
 const { name, version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Record<string, string>;
@@ -88,12 +90,12 @@ function listed(): object[] {
   }));
 }
 
+/** A request, a notification, or what a client responds. */
 function isMessage(one: unknown): one is Message {
-  if (typeof one !== 'object' || one === null) return false;
-  const { jsonrpc, id, method, params = {} } = one as Message;
-  const hasId = typeof id === 'string' || typeof id === 'number';
+  const { jsonrpc, id, method, params = {}, result, error } = Object(one) as Message;
+  const hasId = ['string', 'number'].includes(typeof id);
   const isRequest = typeof method === 'string' && (hasId || id === undefined) && typeof params === 'object';
-  return jsonrpc === '2.0' && (isRequest || (method === undefined && hasId && ('result' in one || 'error' in one)));
+  return jsonrpc === '2.0' && (isRequest || (hasId && (result ?? error) !== undefined));
 }
 
 function send(response: ServerResponse, status: number, message: unknown): void {

@@ -51,13 +51,11 @@ const SHORTEST_TOKEN = 16;
 export type Settings = ReturnType<typeof settingsOf>;
 
 export function settingsOf(options: InspectorOptions) {
-  const defaults = { limitMs: 10_000, slowMs: 1000, keep: 300, keepTrouble: 1000, always: false, lines: false };
-  const settings = {
-    ...{ path: '/inspector', token: undefined, requestIdHeader: undefined, links: {} },
-    ...{ enabled: process.env['NODE_ENV'] !== 'production', isDevelopment: isDevelopment(), ...defaults },
-    ...options,
-    scopes: [options.scopes ?? []].flat(),
-  };
+  const defaults = { path: '/inspector', token: undefined, requestIdHeader: undefined };
+  const limits = { limitMs: 10_000, slowMs: 1000, keep: 300, keepTrouble: 1000, always: false, lines: false };
+  const access = { enabled: process.env['NODE_ENV'] !== 'production', isDevelopment: isDevelopment() };
+  const lists = { scopes: [options.scopes ?? []].flat(), links: options.links ?? {} };
+  const settings = { ...defaults, ...limits, ...access, ...options, ...lists };
   const { container, path, token, links, limitMs, slowMs, keep, keepTrouble } = settings;
   if (!(container instanceof Container))
     throw invalid('inspector({ container }) needs the application container, a Container of @ambit/container');

@@ -386,8 +386,9 @@ export class Store {
     const now = this.now();
     for (const record of this.#newest.values()) if (record.lost) this.complete(record);
     const open = [...this.#openScopes.values()];
+    const old = now - this.#options.limitMs;
     for (const entry of open) {
-      if (entry.opened > now - this.#options.limitMs) break;
+      if (entry.opened > old) break;
       // While its request is in progress, the scope is only slow.
       if (!entry.leaked && entry.request?.over) this.#leak(entry, entry.request);
     }
@@ -401,9 +402,13 @@ export class Store {
       kinds: Array.from(kinds, ([box, counts]) => ({ box, ...counts })).slice(0, MOST_KINDS),
       // The application scope is open all the time.
       scopes: open
-        .filter(({ id }) => id > 1)
+        .filter(({ id, opened }) => id > 1 && opened <= old)
         .slice(0, MOST_SHOWN)
-        .map((entry) => this.#shown(entry, now)),
+        .map(({ id, box, opened, atLeast, where, request }): OpenScope => {
+          const line = where?.line;
+          const more = { ...(line !== undefined && { where: line }), ...(request && { request: request.id }) };
+          return { id, box, age: now - opened, atLeast, ...more };
+        }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       ...(pool && { pool }),
     };
@@ -415,13 +420,6 @@ export class Store {
     entry.leaked = true;
     if (record) record.place = where;
     this.#note(request, signOf({ kind: 'leak', ...leakOf(box, where?.line, this.#options) }));
-  }
-
-  #shown({ id, box, opened, atLeast, where, request }: OpenedScope, now: number): OpenScope {
-    const old = opened <= now - this.#options.limitMs;
-    const line = old ? where?.line : undefined;
-    const more = { ...(line !== undefined && { where: line }), ...(request && { request: request.id }) };
-    return { id, box, age: now - opened, atLeast, old, ...more };
   }
 }
 

@@ -79,7 +79,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   now: {
     description:
-      'What is open now: scopes by kind, the oldest ones, leaks, transactions by outcome, connections of the pool in use and waiting.',
+      'What is open now: scopes by kind, those that are open for long, leaks, transactions by outcome, connections of the pool in use and waiting.',
     properties: {},
     read: ({ state }) => state()?.now,
   },

@@ -51,7 +51,6 @@ export interface OpenScope {
   readonly age: number;
   /** It was open before the recording began, so it is older than that. */
   readonly atLeast: boolean;
-  readonly old: boolean;
   readonly where?: string;
   readonly request?: number;
 }
@@ -60,7 +59,7 @@ export interface Now {
   /** How many requests there were since the recording began. */
   readonly arrived: number;
   readonly kinds: readonly KindNow[];
-  /** The oldest ones. */
+  /** Those that are open for long, the oldest first. */
   readonly scopes: readonly OpenScope[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
   readonly pool?: PoolNow;

@@ -145,15 +145,6 @@ describe('the tools of the inspector', () => {
     expect([stream.status, stream.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  it('need the token, where the page does', async () => {
-    await open({ token: TOKEN });
-    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
-    const refused = await post(ping);
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Bearer/)]);
-    expect((await post(ping, { ...JSON_TYPE, authorization: 'Bearer a wrong token, long enough' })).status).toBe(401);
-    expect((await post(ping, { ...JSON_TYPE, authorization: `Bearer ${TOKEN}` })).status).toBe(200);
-  });
-
   describe('the command', () => {
     let printed: string[] = [];
     let complained: string[] = [];

@@ -101,7 +101,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await details.getByRole('button', { name: /^Captive dependency: 'IGreeter'/ }).click();
     await expect.poll(() => page.locator('.arrow.traced').count()).toBe(1);
     expect(await page.locator('.service.traced .key').allTextContents()).toEqual(['IGreeter', 'IUser']);
-    await page.getByRole('combobox', { name: 'Find a service' }).fill('IPrices');
+    await page.locator('.service', { hasText: 'IPrices' }).click();
     await details.getByRole('button', { name: 'IInvoices' }).waitFor();
     expect(await page.locator('.arrow.in').count()).toBe(1);
     const box = page.locator('[data-id="application"] > [data-id="application > request"]');
@@ -117,7 +117,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await page.getByRole('button', { name: 'Statements' }).click();
     await page.getByRole('searchbox', { name: 'Find' }).fill('select level');
     await expect.poll(() => first.innerText()).toContain('SELECT level');
-    expect(await page.locator('tbody tr').innerText()).toMatch(/36[^]*handlers\.mjs:\d+/);
+    expect(await page.locator('tbody tr').innerText()).toMatch(/handlers\.mjs:\d+[^]*\t36\t/);
     await page.getByRole('link', { name: 'GET /n-plus-one/:id' }).click();
     await expect.poll(() => page.locator('.request').count()).toBe(3);
   });
