@@ -1,13 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { TransactionError } from '@ambit/transaction';
 import { expect, test } from 'vitest';
 import { HTTP_ERROR_CODES, HttpError, responseTo } from '../src/request/index.js';
-
-test('the README lists every code', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  const listed = [...readme.matchAll(/^\| `(AMBIT_\w+)`/gm)].map(([, code]) => code);
-  expect(listed).toEqual([...HTTP_ERROR_CODES]);
-});
 
 test.each(HTTP_ERROR_CODES)('%s has a message of its own, a link to its documentation and a status', (code) => {
   const error = new HttpError(code, 'POST /');

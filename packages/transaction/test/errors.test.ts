@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Container } from '@ambit/container';
 import { describe, expect, test } from 'vitest';
 import { isRetryable, runInTransaction, sqlStateOf, TransactionError } from '../src/index.js';
@@ -56,10 +55,6 @@ describe('a TransactionError', () => {
     const error = new TransactionError('AMBIT_TX_OUTCOME_UNKNOWN', 'Lost', { cause: driverError('40001') });
     expect(error).toMatchObject({ retryable: false, unavailable: true });
     expect(isRetryable(new Error('wrapped', { cause: error }))).toBe(false);
-  });
-
-  test.each(TRANSACTION_ERROR_CODES)('%s is explained in the README', (code) => {
-    expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(`\`${code}\``);
   });
 });
 
