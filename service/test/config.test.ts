@@ -66,6 +66,15 @@ const REFUSED: readonly (readonly [name: string, value: string, problem: string]
   ['START_TIMEOUT_MS', '10s', 'START_TIMEOUT_MS must be a whole number from 0 to 600000, not "10s"'],
 ];
 
+/** An added, a missing, a wrong letter, and two in the wrong order. */
+const MISSPELT: readonly (readonly [name: string, meant: string])[] = [
+  ['DATABASES_URL', 'DATABASE_URL'],
+  ['EVENTS_SECET', 'EVENTS_SECRET'],
+  ['LOG_LEVAL', 'LOG_LEVEL'],
+  ['DATBASE_URL', 'DATABASE_URL'],
+  ['DATA_DRI', 'DATA_DIR'],
+];
+
 const LIKE_POSTGRES = 'DATABASE_URL must be a URL like postgres://user:password@host:5432/name';
 const LIKE_MARIADB = 'DATABASE_URL must be a URL like mariadb://user:password@host:3306/name';
 const BAD_MARIADB = 'DATABASE_URL of MariaDB may have ssl-mode=VERIFY_IDENTITY or DISABLED';
@@ -111,6 +120,18 @@ describe('the configuration', () => {
   test('reports all problems at once, each with the variable, its value and what it must be', () => {
     const message = messageOf(Object.fromEntries(REFUSED));
     expect(message.split('\n  - ').slice(1).toSorted()).toEqual(REFUSED.map(([, , problem]) => problem).toSorted());
+  });
+
+  test.each(MISSPELT)('refuses %s, which is almost %s, until that is set, too', (name, meant) => {
+    expect(messageOf({ [name]: 's3cret' })).toMatch(
+      new RegExp(`:\n  - ${name} is not known: rename it to ${meant}, or set ${meant} as well$`),
+    );
+    expect(messageOf({ [name]: 's3cret', [meant]: 's3cret' })).not.toContain('is not known');
+  });
+
+  test('accepts variables of other programs', () => {
+    const others = { DB_URL: 'x', HOSTNAME: 'x', POST: 'x', DATABASE_URLS_OF: 'x', PATH: 'x', NODE_OPTIONS: '' };
+    expect(readConfig(others)).toEqual(readConfig({}));
   });
 
   test.each(SECRET)('refuses %o', (env, problem) => {

@@ -19,11 +19,13 @@ export class ConfigError extends ExplainedError {
 /** Reads environment variables, and collects what is wrong with them. An empty value means the default, like an absent one. */
 export class Variables {
   readonly problems: string[] = [];
+  readonly #known = new Set<string>();
 
   constructor(private readonly env: Readonly<Record<string, string | undefined>>) {}
 
   /** Its user checks the text, with messages that do not repeat a secret. */
   text(name: string): string | undefined {
+    this.#known.add(name);
     const text = this.env[name]?.trim();
     return text === '' ? undefined : text;
   }
@@ -55,11 +57,32 @@ export class Variables {
     return isHost ? text : this.#refuse(name, 'an address to listen on', byDefault);
   }
 
+  /**
+   * Refuses a name that is almost one of a variable that was read, and is not set: `DATBASE_URL` would start the service on an embedded
+   * database without a word. A short name is too close to those of other programs.
+   */
+  refuseMisspelt(): void {
+    const absent = [...this.#known].filter((name) => name.length >= SHORTEST && this.text(name) === undefined);
+    for (const name of Object.keys(this.env).filter((each) => !this.#known.has(each))) {
+      const forms = withoutOneLetter(name);
+      const meant = absent.find((one) => withoutOneLetter(one).some((form) => forms.includes(form)));
+      if (meant) this.problems.push(`${name} is not known: rename it to ${meant}, or set ${meant} as well`);
+    }
+  }
+
   #refuse<T>(name: string, wanted: string, byDefault: T): T {
     this.problems.push(`${name} must be ${wanted}, not ${JSON.stringify(this.text(name))}`);
     return byDefault;
   }
 }
+
+const SHORTEST = 6;
+
+/** Names that share such a form differ in a letter that is missing, added, wrong or in another place. */
+const withoutOneLetter = (name: string): string[] => [
+  name,
+  ...Array.from(name, (_, at) => name.slice(0, at) + name.slice(at + 1)),
+];
 
 export interface EventsConfig {
   readonly url: URL;
@@ -84,6 +107,7 @@ export interface IConfigService {
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const variables = new Variables(env);
   const config = settingsIn(variables);
+  variables.refuseMisspelt();
   if (variables.problems.length > 0) throw new ConfigError(variables.problems);
   return config;
 }
