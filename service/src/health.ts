@@ -36,10 +36,13 @@ const TRY_TO_READ = 'SELECT id FROM migration_lock LIMIT 1';
 
 type Readiness = 'ready' | 'read-only' | 'starting' | 'draining' | Fault;
 
+const READY = 'ready again';
+
 /** Application-wide: whether a load balancer should send requests to this instance. */
 export class Health {
   #phase: 'starting' | 'ready' | 'draining' = 'starting';
-  #lastReadiness: Readiness = 'ready';
+  /** What the log says last. */
+  #lastMsg = READY;
   #failure: { readonly err: unknown; readonly until: number } | undefined;
 
   constructor(
@@ -57,9 +60,10 @@ export class Health {
     this.#phase = 'draining';
   }
 
-  /** Called with the error of each failed request. */
+  /** Called with the error of each failed request. One that met a read-only server may be the last there: the probe knows. */
   requestFailed(err: unknown): void {
-    if (faultOf(err)) this.#failure = { err, until: Date.now() + FAILURE_HOLDS_MS };
+    const fault = faultOf(err);
+    if (fault && fault !== 'the database is read-only') this.#failure = { err, until: Date.now() + FAILURE_HOLDS_MS };
   }
 
   async readiness(): Promise<Readiness> {
@@ -69,10 +73,15 @@ export class Health {
       inTime(this.#tryToWrite()),
       inTime(Promise.any(this.replicas.map((replica) => replica.query(TRY_TO_READ)))),
     ]);
-    if (writing.status === 'fulfilled') return this.#changedTo('ready');
+    if (writing.status === 'fulfilled') {
+      this.#say(READY);
+      return 'ready';
+    }
     const { reason: err } = writing as { reason: unknown };
     const fault = faultOf(err) ?? 'no response from the database';
-    return this.#changedTo(reading.status === 'fulfilled' ? 'read-only' : fault, { err, fix: FAULTS[fault] });
+    const canRead = reading.status === 'fulfilled';
+    this.#say(`${canRead ? 'ready to read only' : 'not ready'}: ${fault}`, { fix: FAULTS[fault], err });
+    return canRead ? 'read-only' : fault;
   }
 
   async #tryToWrite(): Promise<void> {
@@ -81,12 +90,11 @@ export class Health {
   }
 
   /** Load balancers probe once a second, so only a change is logged. */
-  #changedTo(readiness: Readiness, why?: object): Readiness {
-    if (readiness === this.#lastReadiness) return readiness;
-    this.#lastReadiness = readiness;
-    if (why) this.logger.error({ msg: `not ready: ${readiness}`, ...why });
-    else this.logger.info({ msg: 'ready again' });
-    return readiness;
+  #say(msg: string, why?: object): void {
+    if (msg === this.#lastMsg) return;
+    this.#lastMsg = msg;
+    if (why) this.logger.error({ msg, ...why });
+    else this.logger.info({ msg });
   }
 }
 

@@ -2,6 +2,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { asPostgresAdmin, connectionLost } from '@ambit/test-kit';
+import { TransactionError } from '@ambit/transaction';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Health } from '../src/health.js';
 import { createLogger, readConfig, startService } from '../src/index.js';
@@ -10,6 +11,8 @@ import { request, type Request } from './support/http.js';
 import { onOneStage } from './support/every-stage.js';
 
 const responds = async (): Promise<[]> => [];
+const refusal = (sqlState: string): Error =>
+  new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'The statement failed', { sqlState });
 
 onOneStage((stage) => {
   const health = (query: () => Promise<never[]> = responds): Health => {
@@ -40,6 +43,29 @@ onOneStage((stage) => {
         err: { code: 'AMBIT_TX_CONNECTION_LOST' },
       },
       { level: 30, msg: 'ready again' },
+    ]);
+  });
+
+  test('a read-only database is what the probe finds, not what a request met at another server', async () => {
+    const running = health();
+    running.started();
+    running.requestFailed(refusal('25006'));
+    expect((await stage.get('/health/ready')).status).toBe(200);
+    running.requestFailed(refusal('53100'));
+    expect((await stage.get('/health/ready')).status).toBe(503);
+  });
+
+  test('the log says each change, what is wrong, and whether replicas are read meanwhile', async () => {
+    let state: string | undefined;
+    const probe = async (): Promise<never[]> => (state === undefined ? [] : Promise.reject(refusal(state)));
+    const replicated = new Health({ query: probe }, stage.app.log.logger, [{ query: responds }]);
+    replicated.started();
+    for (state of ['25006', '25006', '53100', undefined]) await replicated.readiness();
+    await stage.app.quiet();
+    expect(stage.app.log.records.map(({ msg }) => msg)).toEqual([
+      'ready to read only: the database is read-only',
+      'ready to read only: the disk of the database is full',
+      'ready again',
     ]);
   });
 
