@@ -39,6 +39,11 @@ describe('the service', () => {
       pathOf('noise'),
       /^The database cannot be used: .*file is not a database \(XX001\)\. It is SQLite in .*noise.* restore a backup/,
     ],
+    [
+      'a folder that no program can make',
+      '/proc/nope',
+      /^The folder \/proc\/nope of DATA_DIR cannot be created: ENOENT\b/,
+    ],
     ['a file that cannot be opened', pathOf('folder'), /^The database cannot be used: .* It is SQLite in .*folder/],
   ])('with %s for SQLite fails at once, and says why in one line', async (_, DATA_DIR, message) => {
     writeFileSync(pathOf('file'), '');
@@ -55,6 +60,12 @@ describe('the service', () => {
       'a password of MariaDB',
       changed(mariadbUrl, { pathname: '/shop', password: 's3cret' }),
       /Access denied for user .* \(28000\)/,
+    ],
+    ['TLS', changed(postgresUrl, { search: '?sslmode=verify-full' }), /does not support SSL/],
+    [
+      'TLS of MariaDB',
+      changed(mariadbUrl, { pathname: '/shop', search: '?ssl-mode=VERIFY_IDENTITY' }),
+      /does not support secure connection/,
     ],
   ])('with %s that the server does not know fails at once, and says why', async (_, DATABASE_URL, message) => {
     const refusal = await refusalOf({ DATABASE_URL, START_TIMEOUT_MS: '600000' });

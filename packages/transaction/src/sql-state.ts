@@ -13,7 +13,7 @@ const TEMPORARY = /^(?:08(?!P01)|53|57|55P03)/;
  */
 const NOT_DEFINITE = /^(?:08(?!P01|003)|57P|58|XX|40003|HY)/;
 
-type Field = 'name' | 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
+type Field = 'name' | 'message' | 'code' | 'sqlState' | 'retryable' | 'unavailable' | 'severity' | 'cause';
 
 /** A field of a foreign error, whose getter or proxy may throw: what is unreadable counts as missing. */
 export function fieldOf(error: unknown, name: Field): unknown {
@@ -131,12 +131,16 @@ export function isUnavailable(error: unknown): boolean {
 /** Somebody has to correct something: the credentials, the database, a privilege, a file that is no database. */
 const NEEDS_CORRECTION = /^(?:28|3D|0A|42|XX001|XX002)/;
 
-/** Node's codes for an address or an option that is wrong, and for certificates. */
-const NEVER = /^(?:ERR_(?:INVALID|SOCKET_BAD|TLS_CERT)|CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_)/;
+/** The codes of Node for an address or an option that is wrong and for certificates, and of mysql2 for a server without TLS. */
+const NEVER =
+  /^(?:HANDSHAKE_NO_SSL_SUPPORT$|ERR_(?:INVALID|SOCKET_BAD|TLS_CERT)|CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_)/;
+
+/** What pg throws, without a code. */
+const NO_TLS = 'The server does not support SSL connections';
 
 /** @internal Whether waiting cannot help. */
 export function isPermanent(error: unknown): boolean {
-  for (const fault of chain(error)) if (NEVER.test(codeOf(fault))) return true;
+  for (const fault of chain(error)) if (NEVER.test(codeOf(fault)) || fieldOf(fault, 'message') === NO_TLS) return true;
   return NEEDS_CORRECTION.test(sqlStateOf(error) ?? '');
 }
 
