@@ -28,6 +28,7 @@ const byCode = (code: TransactionErrorCode, options = {}): TransactionError =>
 const ERRORS: readonly (readonly [what: string, error: unknown, status: number, words: string, level?: number])[] = [
   ['an error of ours', new Error(SECRET), 500, OUR_FAULT, 50],
   ['an error that claims to be a 404', Object.assign(new Error(SECRET), { statusCode: 404 }), 500, OUR_FAULT, 50],
+  ['an address that a handler cannot decode', new URIError(SECRET), 500, OUR_FAULT, 50],
   ['text that is thrown', SECRET, 500, OUR_FAULT, 50],
   ['text that does not fit (22001)', byState('22001'), 400, UNSTORABLE],
   ['a duplicate (23505)', byState('23505'), 409, 'This exists already'],

@@ -189,6 +189,7 @@ export const HEADERS: readonly OddRequest[] = [
   ['Expect: 100-continue', postUser(ADA, { ...JSON_TYPE, expect: '100-continue' }), 201],
   ['Expect: 100-continue for a bad body', postUser('{', { ...JSON_TYPE, expect: '100-continue' }), 400],
   ['Expect: 100-continue where there is nothing', head('GET', '/nowhere', { expect: '100-continue' }), 404],
+  ['Expect: something else', postUser(ADA, { ...JSON_TYPE, expect: 'applause' }), 417],
 ];
 
 const typed = (type: string): Buffer => postUser(ADA, { 'content-type': type });
@@ -238,9 +239,12 @@ export const PROTOCOL: readonly OddRequest[] = [
   ['a space in the address', head('GET', '/api/users/a b'), 400],
   ['a greeting of TLS', Buffer.from('16030100a5010000a10303', 'hex'), 400],
   ['HTTP/1.0', getBy('HTTP/1.0'), 200],
+  ['HTTP/1.0 without a host', 'GET /api/users HTTP/1.0\r\n\r\n', 200],
+  ['no host', 'GET /api/users HTTP/1.1\r\n\r\n', 400],
   ['line breaks before the request', `\r\n\r\n${getBy('HTTP/1.1')}`, 200],
   ['lines that end in LF', 'GET /api/users HTTP/1.1\nhost: test\n\n', 400],
   ['a header without colon', 'GET /api/users HTTP/1.1\r\nhost: test\r\nhello\r\n\r\n', 400],
+  ['a header in two lines', 'GET /api/users HTTP/1.1\r\nhost: test\r\na: b\r\n c\r\n\r\n', 400],
   ['a header with NUL', 'GET /api/users HTTP/1.1\r\nhost: test\r\na: \0\r\n\r\n', 400],
   ['a header of 20,000 characters', head('GET', '/api/users', { a: 'x'.repeat(20_000) }), 431],
   ['two lengths', `${START}${LENGTH}${LENGTH}\r\n${ADA}`, 400],
@@ -250,6 +254,12 @@ export const PROTOCOL: readonly OddRequest[] = [
   ['a chunk whose size is no number', `${START}${CHUNKED}\r\nxyz\r\n`, 400],
   ['a chunk longer than it says', `${START}${CHUNKED}\r\n2\r\n{"name"\r\n0\r\n\r\n`, 400],
   ['a chunk with an extension', `${START}${CHUNKED}\r\n${ADA.length.toString(16)};a=b\r\n${ADA}\r\n0\r\n\r\n`, 201],
+  ['a chunk whose size ends in LF', `${START}${CHUNKED}\r\n${ADA.length.toString(16)}\n${ADA}\n0\n\n`, 400],
+  [
+    'a line feed in the extension of a chunk',
+    `${START}${CHUNKED}\r\n${ADA.length.toString(16)};a\n${ADA}\r\n0\r\n\r\n`,
+    400,
+  ],
   [
     'a coding before chunks',
     `${START}transfer-encoding: gzip, chunked\r\n\r\n${ADA.length.toString(16)}\r\n${ADA}\r\n0\r\n\r\n`,

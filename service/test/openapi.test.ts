@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { connectionLost } from '@ambit/test-kit';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +7,8 @@ import { openApiDocument } from '../src/api/document.js';
 import { createExpressApp } from '../src/hosts/express.js';
 import { createFastifyApp } from '../src/hosts/fastify.js';
 import { createAppContainer, createLogger, readConfig } from '../src/index.js';
-import { onOneStage } from './support/every-stage.js';
+import { onBothHosts, onOneStage } from './support/every-stage.js';
+import { ordersAnd, usersAnd } from './support/replacements.js';
 
 interface Content {
   readonly 'application/json': { readonly schema: object; readonly example?: unknown };
@@ -126,5 +128,41 @@ onOneStage((stage) => {
     const allow = methods.join(', ');
     expect([status, headers.get('allow')]).toEqual([405, allow]);
     expect(body).toEqual({ error: `This address accepts ${allow} only` });
+  });
+});
+
+onBothHosts((stage) => {
+  const exampleOf = (path: string): object =>
+    paths[path]?.['post']?.requestBody?.content['application/json'].example as object;
+
+  /** Sends a body that is refused, and holds the response to the document. */
+  async function refusalOf(path: string, body: unknown, sent: Record<string, string> = {}): Promise<number> {
+    const response = await stage.post(path, body, sent);
+    const { headers, content } = paths[path]?.['post']?.responses[response.status] ?? expect.fail(`${response.status}`);
+    expect(errorsOf(content['application/json'], response.body)).toEqual([]);
+    const described = [...response.headers.keys()].filter((name) => name in (components['headers'] ?? {}));
+    expect(Object.keys(headers)).toEqual(expect.arrayContaining(described));
+    return response.status;
+  }
+
+  test.each(['/api/users', '/api/orders'])('each error of a POST to %s is one of the document', async (path) => {
+    await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 2)`);
+    const example = exampleOf(path);
+    const key = { 'idempotency-key': 'a-key' };
+    const other = { ...example, name: 'Other', items: [{ productId: 'pear', quantity: 1 }] };
+    expect((await stage.post(path, other, key)).status).toBe(201);
+    const statuses = [
+      await refusalOf(path, {}),
+      await refusalOf(path, '"'.padEnd(2 ** 20 + 1)),
+      await refusalOf(path, example, { 'content-type': 'text/plain' }),
+      await refusalOf(path, example, key),
+    ];
+    if (path === '/api/orders') statuses.push(await refusalOf(path, example));
+    for (const error of [new Error('It went wrong'), connectionLost()]) {
+      const fail = (): Promise<never> => Promise.reject(error);
+      stage.replace(usersAnd(fail), ordersAnd(fail));
+      statuses.push(await refusalOf(path, other));
+    }
+    expect(statuses).toEqual([400, 413, 415, 422, ...(path === '/api/orders' ? [409] : []), 500, 503]);
   });
 });

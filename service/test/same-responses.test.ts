@@ -45,6 +45,8 @@ describe('Express and Fastify send the same response when', () => {
       expect(comparable(heard)).toEqual(comparable(other));
       expect(heard.status).toBe(status);
       expect(heard.headers['x-request-id']).toMatch(UUID);
+      await hosts.express.log.finds({ status, requestId: heard.headers['x-request-id'] });
+      await hosts.fastify.log.finds({ status, requestId: other.headers['x-request-id'] });
       expect(heard.headers['content-type']).toBe('application/json; charset=utf-8');
       expect(heard.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
       if (status < 400 || heard.text === '') return;

@@ -82,10 +82,19 @@ describe('with a heap of 128 MB', () => {
     expect((await client.response()).status).toBe(201);
     client.leave();
     expect(new Set(statuses)).toEqual(new Set([503]));
+    // More bodies of 1 KiB than the large ones have left.
+    const small = await Promise.all(Array.from({ length: 1200 }, () => service.client()));
+    const user = postUser('{"name":"Ada","email":"ada@example.org"}');
+    for (const each of small) each.write(user.subarray(0, -1));
+    await Promise.all(small.map((each) => each.sent()));
+    for (const each of small) each.write(user.subarray(-1));
+    const ends = await Promise.all(small.map((each) => each.response()));
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set([201]));
+    for (const each of small) each.leave();
     for (const upload of uploads) upload.write(bytes.subarray(-1));
     await Promise.all(responses);
     // The others are complete now, and are what the parser would not like.
-    expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(30);
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(28);
     for (const upload of uploads) upload.leave();
   });
 

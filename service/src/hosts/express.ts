@@ -15,7 +15,7 @@ import express, {
   Router,
 } from 'express';
 import { bodyCheck, JsonBodies, mayHaveBody } from '../http/body.js';
-import { beginRequest, identifyCaller } from '../http/request.js';
+import { beginRequest, checkHead, identifyCaller } from '../http/request.js';
 import { type HttpResponse, JSON_TYPE, PROTECTED, respondToFailure } from '../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
 import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
@@ -60,6 +60,7 @@ function requestHead(options: HostOptions): RequestHandler {
     const context = beginRequest(options, req.container, req, res);
     res.setHeader('x-request-id', context.requestId);
     for (const [name, value] of PROTECTIONS) res.setHeader(name, value);
+    checkHead(req);
     if (identify) await identifyCaller(identify, req, context);
     if (mayHaveBody(req)) req.body = await bodies.read(req);
     next();

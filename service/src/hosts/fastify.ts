@@ -6,7 +6,7 @@ import { inspectorPlugin } from '@ambit/inspector/fastify';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { bodyValidator, JsonBodies, mayHaveBody } from '../http/body.js';
-import { beginRequest, identifyCaller, logRequest } from '../http/request.js';
+import { beginRequest, checkHead, identifyCaller, logRequest } from '../http/request.js';
 import { errorResponse, type HttpResponse, PROTECTED, respondToFailure } from '../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
 import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
@@ -32,6 +32,7 @@ function addHooks(server: FastifyInstance, options: HostOptions): void {
     const { requestId } = beginRequest(options, request.container, request.raw, reply.raw);
     request.id = requestId;
     reply.header('x-request-id', requestId).headers(PROTECTED);
+    checkHead(request.raw);
     done();
   });
   if (identify)

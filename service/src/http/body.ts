@@ -26,9 +26,19 @@ const FIRST_BLOCK = 1024;
 const JSON_TYPE = /^application\/json\s*(?:;\s*(?:charset=(?:utf-8|"utf-8")\s*)?)?$/i;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+interface IncompleteBody {
+  /** What it occupies. */
+  bytes: number;
+  readonly refuse: (error: Error) => void;
+}
+
 /** Reads the bodies of a host's requests: both hosts accept and refuse the same bytes with the same messages. */
 export class JsonBodies {
-  /** For all incomplete bodies together, so that clients which stall their uploads cannot fill the memory. */
+  readonly #incomplete = new Set<IncompleteBody>();
+  /**
+   * For all incomplete bodies together. Beyond it the largest is refused, so that clients which stall their uploads use up neither the memory
+   * nor the limit.
+   */
   #bytesLeft = getHeapStatistics().heap_size_limit * INCOMPLETE_SHARE;
 
   async read(req: IncomingMessage): Promise<unknown> {
@@ -56,14 +66,18 @@ export class JsonBodies {
       const resize = (bytes: number): void => {
         const larger = Buffer.allocUnsafeSlow(bytes);
         block.copy(larger, 0, 0, received);
-        this.#bytesLeft -= bytes - block.length;
         block = larger;
+        this.#bytesLeft -= bytes - body.bytes;
+        body.bytes = bytes;
+        if (bytes > 0) this.#incomplete.add(body);
+        else this.#incomplete.delete(body);
       };
       const refuse = (error: Error): void => {
         resize(0);
         isRefused = true;
         reject(error);
       };
+      const body: IncompleteBody = { bytes: 0, refuse };
       const refuseLarge = (): void => {
         const headers = announced > MAX_IGNORED_BYTES ? { connection: 'close' } : {};
         refuse(new Problem(413, 'The body is too large', headers));
@@ -84,7 +98,7 @@ export class JsonBodies {
         else if (!isRefused) {
           if (length > block.length) resize(Math.max(length, Math.min(2 * block.length, MAX_BYTES), FIRST_BLOCK));
           piece.copy(block, received);
-          if (this.#bytesLeft < 0) refuse(new HttpError('AMBIT_HTTP_OVERLOADED'));
+          this.#refuseLargest();
         }
         received = length;
       });
@@ -94,6 +108,13 @@ export class JsonBodies {
       });
       req.on('error', fail);
     });
+  }
+
+  #refuseLargest(): void {
+    while (this.#bytesLeft < 0) {
+      const largest = [...this.#incomplete].reduce((a, b) => (b.bytes > a.bytes ? b : a));
+      largest.refuse(new HttpError('AMBIT_HTTP_OVERLOADED'));
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import type { IContainer } from '@ambit/container';
 import type { IRequestContext } from '../ids.js';
 import type { HostOptions } from '../hosts/host.js';
 import type { ILogger } from '../logging/logger.js';
+import { Problem } from '../problem.js';
 import { continueSession } from '../replicas/replicas.js';
 
 /** Health checks and scrapes are logged at level `debug`. */
@@ -49,6 +50,12 @@ export function logRequest(
     if (QUIET.test(path)) logger.debug(record);
     else logger.info(record);
   });
+}
+
+/** Refuses a request to which Node would respond without a body, an id and a line in the log. */
+export function checkHead({ headers: { host, expect }, httpVersion }: IncomingMessage): void {
+  if (host === undefined && httpVersion === '1.1') throw new Problem(400, 'The request is malformed');
+  if (expect !== undefined && !/100-continue/i.test(expect)) throw new Problem(417, 'The expectation cannot be met');
 }
 
 export async function identifyCaller(

@@ -71,11 +71,10 @@ export function errorResponse(error: unknown): ErrorResponse {
   if (error instanceof IdempotencyError) return response(error.status, KEY_PROBLEMS[error.problem], error.headers);
   if (error instanceof TransactionError) return databaseErrorResponse(error);
   if (isOverload(error)) return TRY_AGAIN;
-  // Express cannot decode a parameter of the path.
-  if (error instanceof URIError) return refusal(400);
-  // Fastify and Express mark the errors they refuse a request with; a status on any other error is ignored.
+  // Fastify and Express mark the errors they refuse a request with, or give a URIError a status; one on any other error is ignored.
   const { code, expose, status, statusCode = status } = Object(error) as Record<string, unknown>;
-  const isFromFramework = expose === true || (typeof code === 'string' && code.startsWith('FST_ERR_'));
+  const isFromFramework =
+    expose === true || error instanceof URIError || (typeof code === 'string' && code.startsWith('FST_ERR_'));
   const isRefusal = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
   return isFromFramework && isRefusal ? refusal(statusCode) : OUR_FAULT;
 }

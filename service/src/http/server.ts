@@ -27,8 +27,11 @@ export async function closeServer(
   await Promise.all([drain(server, { timeoutMs, keepIdleMs, onError }), drainScopes(container, { timeoutMs })]);
 }
 
-/** For `createServer()`: by default it looks for late requests every 30 s only, which would add to the limits. */
-export const SERVER_OPTIONS = { connectionsCheckingInterval: 1000 } as const;
+/**
+ * For `createServer()`: by default it looks for late requests every 30 s only, which would add to the limits, and responds without a body
+ * where `Host` is missing.
+ */
+export const SERVER_OPTIONS = { connectionsCheckingInterval: 1000, requireHostHeader: false } as const;
 
 /** How long a client that still sends may read its response before the connection is closed. */
 const LINGER_MS = 1000;
@@ -65,6 +68,8 @@ export function limitServer(
   server.keepAliveTimeout = 72_000;
   // A connection without traffic during a request: longer than the database may take.
   server.timeout = 120_000;
+  // Node would respond without a body: `checkHead()` refuses the request.
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
 }
 
 /**
