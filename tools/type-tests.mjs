@@ -1,7 +1,6 @@
 // Checks with every supported TypeScript which lines compile and which do not: each folder types* in packages/*/test and test/.
 // `// error: some words` means that the next line of code has an error with these words in its message;
-// every other line must compile. In a folder with an `errors.md`, that file has the whole message of each error, of each compiler;
-// `node tools/type-tests.mjs --write` writes it.
+// every other line must compile.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { diagnoseProject } from './diagnostics.mjs';
@@ -31,11 +30,7 @@ const folders = [...readdirSync('packages').map((name) => `packages/${name}/test
   .filter((folder) => existsSync(folder))
   .flatMap((test) => readdirSync(test).map((name) => `${test}/${name}`))
   .filter((folder) => /types[^.]*$/.test(folder) && filesIn(folder).length > 0);
-const broken = folders.flatMap((folder) =>
-  existsSync(join(folder, 'errors.md'))
-    ? differences(folder)
-    : COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)),
-);
+const broken = folders.flatMap((folder) => COMPILERS.flatMap((compiler) => brokenExpectations(folder, compiler)));
 for (const line of broken) console.error(line);
 process.exitCode = broken.length > 0 ? 1 : 0;
 
@@ -102,43 +97,4 @@ function matches(error, expected) {
 /** @param {{ file: string, line: number }} place */
 function at({ file, line }) {
   return `${relative(process.cwd(), file)}:${line}`;
-}
-
-/**
- * The messages of the compilers, each once: compilers of one opinion share a line.
- * @param {string} folder
- */
-function messages(folder) {
-  /** @type {Map<string, Map<string, string[]>>} */
-  const found = new Map();
-  for (const compiler of COMPILERS)
-    for (const { file, line, message } of diagnoseFolder(compiler, folder)) {
-      const key = `${relative(folder, file)} ${codeAt(file, line)}`;
-      const texts = found.get(key) ?? new Map();
-      found.set(key, texts.set(message, [...(texts.get(message) ?? []), compiler]));
-    }
-  return [...found]
-    .map(([key, texts]) => {
-      const said = [...texts].map(
-        ([text, by]) => `${by.length < COMPILERS.length ? `${by.join(', ')}:\n` : ''}${text}`,
-      );
-      const [file, ...code] = key.split(' ');
-      return `## ${file}: \`${code.join(' ')}\`\n\n\`\`\`text\n${said.join('\n\n')}\n\`\`\`\n`;
-    })
-    .join('\n');
-}
-
-/** @param {string} file @param {number} line */
-function codeAt(file, line) {
-  return (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '').trim();
-}
-
-/** @param {string} folder @returns {string[]} */
-function differences(folder) {
-  const golden = join(folder, 'errors.md');
-  const now = `# What the compilers say\n\n${messages(folder)}`;
-  if (process.argv.includes('--write')) writeFileSync(golden, now);
-  return now === readFileSync(golden, 'utf8')
-    ? []
-    : [`${golden} is another one now: node tools/type-tests.mjs --write`];
 }
