@@ -47,8 +47,6 @@ export const state = signal<State | undefined>(undefined);
 export const now = computed((): Now | undefined => state.value?.now);
 export const boot = computed(() => state.value?.boot);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
-/** How many requests came in the last second. */
-export const rate = signal(0);
 /** The troubles of this recording, by cause. */
 export const troubles = signal<readonly Trouble[]>([]);
 /** Those of the recording before the last restart: a restart does not take away what one reads. */
@@ -68,20 +66,15 @@ export function idOf(ref: string | undefined): number | undefined {
 
 const EVERY_MS = 500;
 const SILENT_MS = 3000;
-/** The number of requests so far, in the messages of the last second. */
-let arrivals: readonly number[] = [];
 
 /** Takes a message of the server. Of another recording it is complete, and everything before it is void. */
 export function take(message: State): void {
   if (message.boot !== boot.value) {
     if (troubles.value.length > 0) earlier.value = troubles.value;
     requests.value = new Map();
-    arrivals = [];
   }
   state.value = message;
-  const { now: current, troubles: all, requests: changed } = message;
-  arrivals = [...arrivals, current.arrived].slice(-1000 / EVERY_MS - 1);
-  rate.value = current.arrived - (arrivals[0] ?? 0);
+  const { troubles: all, requests: changed } = message;
   if (all) troubles.value = all;
   if (changed.length > 0) requests.value = kept([...requests.value.values(), ...changed], message);
 }

@@ -1,11 +1,11 @@
 import { effect } from '@preact/signals';
 import { type JSX, render } from 'preact';
-import { address, connect, connection, formatAddress, go, rate, troubles, VIEWS } from './data.js';
+import { address, connect, connection, formatAddress, go, troubles, VIEWS } from './data.js';
 import { Graph } from './graph.js';
 import { Now } from './now.js';
 import { Requests } from './requests.js';
 import { Totals } from './totals.js';
-import { count, times, troubleCount } from './words.js';
+import { troubleCount } from './words.js';
 
 const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
   now: Now,
@@ -14,7 +14,7 @@ const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
   totals: Totals,
 };
 
-/** The views, how much goes on, what is wrong, and whether the page hears of it. */
+/** The views, what is wrong, and whether the page hears of it. */
 function Head(): JSX.Element {
   const isWrong = troubles.value.length > 0;
   return (
@@ -26,9 +26,6 @@ function Head(): JSX.Element {
           </a>
         ))}
       </nav>
-      <span class="rate" title={`${times(rate.value, 'request')} in the last second`}>
-        <b>{count(rate.value)}</b>/s
-      </span>
       <button class={isWrong ? 'troubles bad' : 'troubles'} onClick={() => go({ view: 'now' })}>
         {troubleCount(troubles.value)}
       </button>

@@ -31,25 +31,6 @@ export function Sql({ text }: { readonly text: string }): JSX.Element {
   );
 }
 
-/** A row of buttons of which one is chosen. */
-export function Choice<T extends string>(props: {
-  readonly label: string;
-  readonly options: Readonly<Record<T, string>>;
-  readonly chosen: T;
-  readonly onChoose: (option: T) => void;
-}): JSX.Element {
-  const { label, options, chosen, onChoose } = props;
-  return (
-    <div class="choice" role="group" aria-label={label}>
-      {(Object.keys(options) as T[]).map((option) => (
-        <button key={option} class="toggle" aria-pressed={option === chosen} onClick={() => onChoose(option)}>
-          {options[option]}
-        </button>
-      ))}
-    </div>
-  );
-}
-
 /** Items whose order is kept while somebody points at them, with the handlers that notice that: what is new comes after. */
 export function useStill<T>(
   items: readonly T[],

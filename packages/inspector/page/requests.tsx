@@ -1,9 +1,9 @@
-import { computed, signal, useSignal } from '@preact/signals';
+import { computed, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
-import { address, boot, formatAddress, go, idOf, newest, now, read, refOf, requests, troubles } from './data.js';
-import { Badge, badgeOf, Choice, Search, useStill } from './parts.js';
+import { address, boot, formatAddress, go, idOf, newest, now, read, refOf, requests } from './data.js';
+import { Badge, badgeOf, Search, useStill } from './parts.js';
 import { RequestView } from './request.js';
 import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
 
@@ -36,9 +36,9 @@ function Row({ request, isChosen, q }: RowProps): JSX.Element {
 
 /** True if a request has all words of the filter; quotes make one word of several. */
 export function matches(request: RequestSummary, filter: string, ref: string): boolean {
-  const { method, route, status, state, requestId = '' } = request;
+  const { method, route, status, state, trouble, requestId = '' } = request;
   const marks = marksOf(request).map(({ text }) => text);
-  const all = [`${method} ${routeText(route)} ${status ?? ''}`, state, ref, requestId, ...marks]
+  const all = [`${method} ${routeText(route)} ${status ?? ''}`, trouble ? 'trouble' : '', state, ref, requestId, ...marks]
     .join('\n')
     .toLowerCase();
   const words = Array.from(filter.matchAll(/"([^"]*)"?|(\S+)/g), ([, quoted, word = '']) => quoted ?? word);
@@ -47,14 +47,10 @@ export function matches(request: RequestSummary, filter: string, ref: string): b
 
 /** More are drawn on demand. */
 const AT_FIRST = 200;
-const troubleOnly = signal(false);
 
 const fitting = computed(() => {
   const { q = '' } = address.value;
-  if (q === '' && !troubleOnly.value) return newest.value;
-  return newest.value.filter(
-    (request) => (!troubleOnly.value || request.trouble) && matches(request, q, refOf(request.id)),
-  );
+  return newest.value.filter((request) => matches(request, q, refOf(request.id)));
 });
 
 /** The newest requests; under the mouse, and where it is scrolled, nothing moves. */
@@ -63,7 +59,7 @@ function RequestList(): JSX.Element {
   const isScrolled = useSignal(false);
   const most = useSignal(AT_FIRST);
   const { item, q = '' } = address.value;
-  const about = `${boot.value} ${troubleOnly.value} ${q}`;
+  const about = `${boot.value} ${q}`;
   const still = useStill(fitting.value, ({ id }) => id, { about, isHeld: isScrolled.value });
   const { shown, newer, isOver, handlers } = still;
   const follow = (): void => {
@@ -75,15 +71,9 @@ function RequestList(): JSX.Element {
       <div class="tools chips">
         <Search
           label="Filter"
-          placeholder="Filter: words of route, status, marks …"
+          placeholder="Filter: trouble, or words of route, status, marks …"
           value={q}
           onSearch={(text) => go({ ...address.value, q: text }, 'replace')}
-        />
-        <Choice
-          label="Which requests"
-          options={{ all: 'All', trouble: 'Trouble only' }}
-          chosen={troubleOnly.value ? 'trouble' : 'all'}
-          onChoose={(which) => (troubleOnly.value = which === 'trouble')}
         />
         <p class="hint numbers-line">
           {now.value && listLine(fitting.value.length, now.value.arrived)}
@@ -117,38 +107,30 @@ function RequestList(): JSX.Element {
   );
 }
 
-/** Wide windows show the list and the request beside each other, others one of them. */
-const WIDE = '(min-width: 861px)';
-const FORGOTTEN = 'The server has forgotten this request for newer ones.';
-const OTHER_RECORDING = 'This request was recorded before the recording started again: the server has forgotten it.';
+const FORGOTTEN = 'The server has no more of this request: it keeps the newest, of one recording.';
 
 interface Opened {
   readonly ref: string;
   readonly details?: ExplainedRequest | undefined;
-  /** Why there is no more of it. */
-  readonly problem?: string | undefined;
+  readonly isForgotten: boolean;
 }
 
-/** The newest requests, and one of them in detail. The view opens with one that had trouble. */
+/** The newest requests, and one of them in detail. */
 export function Requests(): JSX.Element {
-  const { item, q } = address.value;
+  const { item } = address.value;
   const opened = useSignal<Opened | undefined>(undefined);
-  const [trouble] = troubles.value.flatMap((one) => one.requests.at(-1) ?? []);
-  useEffect(() => {
-    if (item !== undefined || q !== undefined || trouble === undefined || !matchMedia(WIDE).matches) return;
-    go({ view: 'requests', item: refOf(trouble) }, 'replace');
-  }, [boot.value]);
   const id = idOf(item);
   const summary = requests.value.get(id ?? -1);
   const isGoingOn = summary?.state === 'open' || (summary?.open ?? 0) > 0;
   useEffect(() => {
     if (item === undefined || boot.value === undefined) return;
     const known = opened.value?.ref === item ? opened.value.details : undefined;
-    const show = (details: ExplainedRequest | undefined, problem?: string): void => {
-      if (address.value.item === item) opened.value = { ref: item, details, problem };
+    const show = (details?: ExplainedRequest): void => {
+      if (address.value.item === item)
+        opened.value = { ref: item, details: details ?? known, isForgotten: details === undefined };
     };
-    if (id === undefined) return show(known, OTHER_RECORDING);
-    read<ExplainedRequest>(`request?id=${id}`).then(show, () => show(known, FORGOTTEN));
+    if (id === undefined) return show();
+    read<ExplainedRequest>(`request?id=${id}`).then(show, () => show());
   }, [item, boot.value, isGoingOn ? now.value : summary]);
   return (
     <div class={item === undefined ? 'both' : 'both opened'}>
@@ -162,7 +144,7 @@ export function Requests(): JSX.Element {
 function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element {
   const content = useRef<HTMLDivElement>(null);
   const { item, q, at } = address.value;
-  const { ref, details, problem } = opened ?? {};
+  const { ref, details, isForgotten } = opened ?? {};
   const close = (): void => go({ view: 'requests', q }, 'replace');
   // At the step that it was opened for.
   useLayoutEffect(() => {
@@ -181,9 +163,9 @@ function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element 
           <span class="hint">{item}</span>
         </div>
       )}
-      {problem !== undefined && (
+      {isForgotten && (
         <p class="tools badge" data-mood="warn" role="status">
-          {problem}
+          {FORGOTTEN}
         </p>
       )}
       <div class="details" role="region" aria-label="Request" tabIndex={0} ref={content}>

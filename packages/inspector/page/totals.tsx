@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import type { Total } from '../src/wire.js';
-import { address, formatAddress, go } from './data.js';
-import { Choice, Place, Search, Sql, useNewest, useStill } from './parts.js';
+import { address, formatAddress } from './data.js';
+import { Place, Search, Sql, useNewest, useStill } from './parts.js';
 import { count, duration, routeText } from './words.js';
 
 /** A link to the requests of a route. */
@@ -48,12 +48,13 @@ export function Totals(): JSX.Element {
   const headings = Object.keys(NUMBERS).filter((one) => rows.some((row) => row[NUMBERS[one]?.[0] ?? 'count']));
   return (
     <div class="card" id={kind}>
-      <Choice
-        label="Totals"
-        options={{ routes: 'Routes', statements: 'Statements' }}
-        chosen={kind}
-        onChoose={(one) => go({ view: 'totals', item: one })}
-      />
+      <nav class="chips" aria-label="Totals">
+        {['routes', 'statements'].map((item) => (
+          <a key={item} class="toggle" href={formatAddress({ view: 'totals', item })} aria-current={item === kind}>
+            {item}
+          </a>
+        ))}
+      </nav>
       <p class="hint" role="status">
         Since the recording began: {count(shown.length)} of {count(rows.length)}. A route leads to its requests.
       </p>

@@ -12,7 +12,6 @@ export interface ServiceNode {
   readonly key: string;
   readonly kind: 'alias' | 'class' | 'factory' | 'missing' | 'register' | 'value';
   readonly singleton: boolean;
-  /** The feature that registered it. */
   readonly feature?: string;
 }
 
@@ -56,7 +55,6 @@ export interface OpenScope {
 }
 
 export interface Now {
-  /** How many requests there were since the recording began. */
   readonly arrived: number;
   readonly kinds: readonly KindNow[];
   /** Those that are open for long, the oldest first. */
@@ -65,12 +63,10 @@ export interface Now {
   readonly pool?: PoolNow;
 }
 
-/** The connections of the application's pool. */
 export interface PoolNow {
   readonly open: number;
   readonly idle: number;
   readonly waiting: number;
-  /** How many there may be, where the pool says so. */
   readonly max?: number;
 }
 
@@ -96,30 +92,23 @@ export type TroubleKind =
   | 'outbox'
   | 'blocked loop';
 
-/** Why something went wrong in one request, and where. */
 export interface Cause {
   readonly id: string;
   readonly kind: TroubleKind;
   /** One sentence: what happened, and why, without values of the application. */
   readonly cause: string;
-  /** The line of code to look at. */
   readonly where?: string;
   readonly sql?: string;
-  /** The name and the code of the error. */
   readonly error?: string;
-  /** What to do about it. */
   readonly fix: string;
 }
 
 /** A trouble of one cause, seen once or often; the sentence is that of the last time. */
 export interface Trouble extends Cause {
   readonly count: number;
-  /** Milliseconds since 1970. */
   readonly first: number;
   readonly last: number;
-  /** Such as `GET /api/users`. */
   readonly routes: readonly string[];
-  /** The newest requests that it happened to. */
   readonly requests: readonly number[];
 }
 
@@ -135,7 +124,6 @@ export interface RequestSummary {
   readonly method: string;
   /** As declared, such as `/api/users/:id`, never the requested path. */
   readonly route: string;
-  /** Milliseconds since 1970. */
   readonly arrived: number;
   readonly state: 'open' | 'responded' | 'aborted';
   readonly status?: number;
@@ -144,12 +132,10 @@ export interface RequestSummary {
   readonly outcome?: Outcome;
   /** Transactions before the last one that were not committed: a retry, or a second way. */
   readonly failedAttempts: number;
-  /** Scopes that are still open. */
   readonly open: number;
   /** How many statements it sent until its response, within transactions and outside of them. */
   readonly statements: number;
   readonly statementMs: number;
-  /** The kinds of its troubles. */
   readonly troubles: readonly TroubleKind[];
   /** True where something went wrong, or took long. */
   readonly trouble: boolean;
@@ -190,9 +176,7 @@ export interface Step {
   /** Of a key that could not be resolved: from the key that was asked for, to the one that failed. */
   readonly path?: readonly string[];
   readonly sql?: string;
-  /** A statement that was sent outside of a transaction. */
   readonly outside?: boolean;
-  /** The name and the code of an error, never its message. */
   readonly error?: string;
   /** The call or statement that was in progress when a client disconnected; the holders, in a wait for a connection. */
   readonly doing?: string;
@@ -202,12 +186,10 @@ export interface Step {
   readonly where?: string;
   /** Set where a step before names the error already. */
   readonly known?: true;
-  /** The host and port that a call went to. */
   readonly host?: string;
   /** In a wait for a connection: the line of the holder that had one for longest, and below its route. */
   readonly heldAt?: string;
   readonly heldBy?: string;
-  /** A line of a log, where the option `lines` is set. */
   readonly line?: Line;
 }
 
@@ -215,7 +197,6 @@ export interface Step {
 export interface Line {
   /** Where it comes from, such as `log` or `audit`. */
   readonly source: string;
-  /** Such as `info` or `error`. */
   readonly level: string;
   /** The text for the page, up to 2,000 characters. */
   readonly text: string;
@@ -225,11 +206,9 @@ export interface RequestDetails extends RequestSummary {
   readonly steps: readonly Step[];
   /** The milliseconds since its arrival, where it is in progress or has scopes that are open. */
   readonly elapsed?: number;
-  /** Steps beyond the number that is kept. */
   readonly dropped: number;
 }
 
-/** A request with what went wrong in it. */
 export interface ExplainedRequest extends RequestDetails {
   /** Each with the index in `steps` of the step that shows it. */
   readonly causes: readonly (Cause & { readonly step?: number })[];
@@ -248,7 +227,6 @@ export interface State {
   /** How many requests without trouble are kept, and how many with trouble. */
   readonly keep: number;
   readonly keepTrouble: number;
-  /** It records also while nobody looks. */
   readonly always: boolean;
 }
 
@@ -268,7 +246,6 @@ export interface Total {
   readonly routes?: readonly string[];
   /** Of a route the responses from 500 on; of a statement its failures. */
   readonly failed?: number;
-  /** Responses from 400 to 499. */
   readonly refused?: number;
   readonly aborted?: number;
   readonly rolledBack?: number;

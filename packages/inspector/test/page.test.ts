@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { earlier, formatAddress, parseAddress, rate, requests, take, troubles } from '../page/data.js';
+import { earlier, formatAddress, parseAddress, requests, take, troubles } from '../page/data.js';
 import { foldSteps, timeParts } from '../page/request.js';
 import { matches } from '../page/requests.js';
 import { listLine, marksOf, poolLine, transactionsLine } from '../page/words.js';
@@ -16,11 +16,6 @@ it('the page begins again with each recording, and remembers what was wrong befo
   take(message([summary()], { troubles: wrong }));
   take(message([], { boot: 'two', troubles: [] }));
   expect([requests.value.size, troubles.value, earlier.value]).toEqual([0, [], wrong]);
-});
-
-it('the rate is that of the last second, which has two messages', () => {
-  for (const arrived of [10, 20, 30, 45]) take(message([], { boot: 'three', now: { ...message().now, arrived } }));
-  expect(rate.value).toBe(25);
 });
 
 it('an address names a view, an item, a filter and a trouble', () => {
@@ -64,8 +59,15 @@ it('equal statements, and equal calls, that follow one another are one row', () 
 });
 
 it('a filter finds requests with all its words, of route, status, marks and id', () => {
-  const request = summary({ id: 7, status: 409, outcome: 'rolled back', troubles: ['leak'], requestId: 'Q1' });
-  for (const filter of ['', 'users 409', '"get /api/users/:id"', 'leak', '"rolled back"', 'b-7', 'q1'])
+  const request = summary({
+    id: 7,
+    trouble: true,
+    status: 409,
+    outcome: 'rolled back',
+    troubles: ['leak'],
+    requestId: 'Q1',
+  });
+  for (const filter of ['', 'trouble', 'users 409', '"get /api/users/:id"', 'leak', '"rolled back"', 'b-7', 'q1'])
     expect([filter, matches(request, filter, 'b-7')]).toEqual([filter, true]);
   for (const filter of ['users 200', '"users get"', 'b-8']) expect(matches(request, filter, 'b-7')).toBe(false);
 });
