@@ -38,7 +38,14 @@ function Row({ request, isChosen, q }: RowProps): JSX.Element {
 export function matches(request: RequestSummary, filter: string, ref: string): boolean {
   const { method, route, status, state, trouble, requestId = '' } = request;
   const marks = marksOf(request).map(({ text }) => text);
-  const all = [`${method} ${routeText(route)} ${status ?? ''}`, trouble ? 'trouble' : '', state, ref, requestId, ...marks]
+  const all = [
+    `${method} ${routeText(route)} ${status ?? ''}`,
+    trouble ? 'trouble' : '',
+    state,
+    ref,
+    requestId,
+    ...marks,
+  ]
     .join('\n')
     .toLowerCase();
   const words = Array.from(filter.matchAll(/"([^"]*)"?|(\S+)/g), ([, quoted, word = '']) => quoted ?? word);
