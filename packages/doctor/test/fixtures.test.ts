@@ -7,12 +7,12 @@ import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/test-kit';
 import { Pool, type PoolClient } from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { run } from '../src/run.js';
-import { createApp as createRightNested } from './fixtures/nested/right/app.js';
-import { createApp as createWrongNested } from './fixtures/nested/wrong/app.js';
+import { createApp as createRightNested } from './fixtures/nested-right.js';
+import { createApp as createWrongNested } from './fixtures/nested-wrong.js';
 import { createApp as createRightUploads } from './fixtures/uploads/right/app.js';
 import { createApp as createWrongUploads } from './fixtures/uploads/wrong/app.js';
 
-/** What the command says of a program, which gets its folder and nothing else. */
+/** The reports of the command on a program: it gets the folder or the file of it and nothing else. */
 function reportsOf(program: string): string[] {
   const printed: string[] = [];
   run([join(import.meta.dirname, 'fixtures', program), '--json'], (text) => void printed.push(text), console.error);
@@ -112,9 +112,10 @@ describe.skipIf(!hasPostgres)('with PostgreSQL', () => {
 });
 
 it.each([
-  ['uploads', ['wrong/database.ts:16 no-shared-transaction']],
-  ['nested', ['wrong/database.ts:30 restore-outer-transaction']],
-])('finds what is wrong with %s, and nothing in the right program', (program, expected) => {
-  expect(reportsOf(`${program}/wrong`)).toEqual(expected);
-  expect(reportsOf(`${program}/right`)).toEqual([]);
+  ['uploads/wrong', ['wrong/database.ts:16 no-shared-transaction']],
+  ['uploads/right', []],
+  ['nested-wrong.ts', ['fixtures/nested-wrong.ts:31 restore-outer-transaction']],
+  ['nested-right.ts', []],
+])('finds what is wrong with %s, and nothing else', (program, expected) => {
+  expect(reportsOf(program)).toEqual(expected);
 });

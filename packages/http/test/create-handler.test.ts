@@ -1,13 +1,13 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2Server, type IncomingHttpHeaders } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Container, type ScopeOptions } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { type IConnection, TransactionError } from '@ambit/transaction';
 import { FakePool, type FakePoolOptions } from '@ambit/transaction/testing';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   createHandler,
   drain,
@@ -16,6 +16,7 @@ import {
   requireTransactionScope,
   withTransaction,
 } from '../src/index.js';
+import { ConnectedRequest, RequestHost } from '../src/node.js';
 
 const running: (() => Promise<void>)[] = [];
 
@@ -197,4 +198,63 @@ describe('withTransaction()', () => {
     await Promise.all([once(session, 'close'), drain(server)]);
     await vi.waitFor(() => expect(openScopes(container)).toEqual([]), 120_000);
   });
+});
+
+test.each(['leave', 'disconnect'] as const)('%s() completes a request on its connection, once', async (method) => {
+  const app = new Container({ tags: ['application'] });
+  const host = RequestHost.over(app, {}, 'test()');
+  const completed: unknown[] = [];
+  const server = createServer((req, res) => {
+    const request = new ConnectedRequest(req, res, host);
+    request.onCompleted(() => completed.push(request.isOut));
+    request.open(() => {
+      const { signal } = request;
+      request[method]();
+      const { reason } = signal;
+      request[method]();
+      request.complete(true);
+      completed.push(signal.aborted, signal.reason === reason, request.disconnectReason === reason);
+      completed.push(ConnectedRequest.ofResponse(req, res));
+      res.end();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  expect(completed).toEqual([true, true, true, true, undefined]);
+  expect(openScopes(app)).toEqual([]);
+  server.close();
+});
+
+const TOO_LATE = 'HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n';
+
+/** What a client gets whose body never comes, from a server that waits 100 ms for it and responds as applications do. */
+async function responseTo(handle: (res: ServerResponse) => void): Promise<string> {
+  const container = new Container({ tags: ['application'] });
+  const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
+  const server = createServer(
+    times,
+    createHandler(container, (_req, res) => handle(res)),
+  );
+  server.on('clientError', (_error, socket) => void socket.end(TOO_LATE));
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => container.dispose());
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  let received = '';
+  client.setEncoding('latin1').on('data', (part) => (received += part));
+  client.write('POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n12345');
+  await once(client, 'close');
+  return received;
+}
+
+test('a body that comes too late gets 408', async () => {
+  expect(await responseTo(() => undefined)).toBe(TOO_LATE);
+});
+
+test('a body that comes too late cuts the response that has begun, and no 408 is written into it', async () => {
+  const received = await responseTo(
+    (res) => void res.writeHead(200, { 'transfer-encoding': 'chunked' }).write('first'),
+  );
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\n5\r\nfirst\r\n$/);
 });
