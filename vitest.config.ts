@@ -73,7 +73,7 @@ const OTHER_EXPRESS = 'packages/express/test/hidden-copies.isolated.test.ts';
 /** What runs on older versions of NestJS, too. */
 const WITH_NEST = 'test/versions/nest-12/*.test.ts';
 const ON_NEST = [WITH_NEST, 'packages/nest/test/*.test.ts', 'test/hosts/nest-*.isolated.test.ts'];
-const BROWSER = 'packages/inspector/test/browser/*.test.ts';
+const BROWSER = ['packages/inspector/test/browser/*.test.ts', 'service/test/docs-page.test.ts'];
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
   'test/hosts/process.test.ts',
@@ -106,7 +106,7 @@ const ON_OTHER_DATABASES = [
   'packages/{idempotency,outbox,transaction}/test/*.contract.test.ts',
   'service/test/{stock,story}.test.ts',
 ];
-const LEFT = [MORE_HOSTS, OTHER_EXPRESS, BROWSER, ...PROGRAMS, ...LONG];
+const LEFT = [MORE_HOSTS, OTHER_EXPRESS, ...BROWSER, ...PROGRAMS, ...LONG];
 
 export default defineConfig({
   resolve: { alias: sources() },
@@ -148,7 +148,7 @@ export default defineConfig({
         // Chromium does not wait, and shares no processor with other tests.
         test: {
           name: 'browser',
-          include: [BROWSER],
+          include: BROWSER,
           isolate: false,
           maxWorkers: availableParallelism(),
           sequence: { groupOrder: 1 },

@@ -41,7 +41,7 @@ export async function createHost(
 function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
   if (!inspector) return undefined;
   const { token, always, lines } = inspector;
-  const page = { links: { 'OpenAPI document': '/openapi.json' }, ...(token === undefined ? {} : { token }) };
+  const page = { links: { 'API reference': '/docs' }, ...(token === undefined ? {} : { token }) };
   return { container, scopes: SCOPES, enabled: true, requestIdHeader: 'x-request-id', always, lines, ...page };
 }
 

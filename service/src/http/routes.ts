@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { openApiDocument, PATHS } from '../api/document.js';
+import { referencePage } from '../api/reference.js';
 import type { HostOptions } from '../hosts/host.js';
 import { Problem } from '../problem.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
@@ -10,15 +11,18 @@ import { type HttpResponse, JSON_TYPE, jsonResponse, textResponse } from './resp
 const METRICS_PATH = '/metrics';
 
 /** Every path of the service, with its methods: HEAD where there is GET. */
-const ADDRESSES = Object.entries({ ...PATHS, '/openapi.json': { get: {} }, [METRICS_PATH]: { get: {} } }).map(
-  ([path, operations]) => {
-    const methods = ['get' in operations && 'GET, HEAD', 'post' in operations && 'POST'];
-    // A collection may also be requested with a trailing slash.
-    const end = path.startsWith('/api/') && !path.endsWith('}') ? '/?' : '';
-    const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}${end}$`);
-    return { path, pattern, allow: methods.filter(Boolean).join(', ') };
-  },
-);
+const ADDRESSES = Object.entries({
+  ...PATHS,
+  '/docs': { get: {} },
+  '/openapi.json': { get: {} },
+  [METRICS_PATH]: { get: {} },
+}).map(([path, operations]) => {
+  const methods = ['get' in operations && 'GET, HEAD', 'post' in operations && 'POST'];
+  // A collection may also be requested with a trailing slash.
+  const end = path.startsWith('/api/') && !path.endsWith('}') ? '/?' : '';
+  const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}${end}$`);
+  return { path, pattern, allow: methods.filter(Boolean).join(', ') };
+});
 
 /** The error for a request that matches no route: 405 if the path has other methods, otherwise 404. */
 export function unrouted(target: string, { metrics }: Pick<Telemetry, 'metrics'> = {}): Problem {
@@ -55,6 +59,7 @@ export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telem
       if (status !== 'ready' && status !== 'read-only') throw new Problem(503, `Not ready: ${status}`);
       return jsonResponse(200, { status });
     }),
+    get('/docs', referencePage),
     get('/openapi.json', () => textResponse(200, JSON_TYPE, openApiDocument())),
   ];
   if (metrics)
