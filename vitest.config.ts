@@ -46,12 +46,16 @@ function nest(version: number): { find: RegExp; replacement: string }[] {
   return [{ find: installed, replacement: join(packages, '$1') }];
 }
 
-/** Starts the contracts first: their files are small and run for longest, and Vitest goes by size. */
-class ContractsFirst extends BaseSequencer {
+/** What runs for longest begins first: Vitest goes by size, and these files are small. */
+const LONGEST = [/nest-\w+\.isolated/, /\.contract\.test|test\/hosts\/|inspector\/test\/faults/];
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- it is the one of Vitest.
     const sorted = await super.sort(files);
-    const rank = ({ moduleId }: TestSpecification) => (/\.contract\.test/.test(moduleId) ? 0 : 1);
+    const rank = ({ moduleId }: TestSpecification) => {
+      const index = LONGEST.findIndex((name) => name.test(moduleId));
+      return index === -1 ? LONGEST.length : index;
+    };
     return sorted.toSorted((one, other) => rank(one) - rank(other));
   }
 }
@@ -105,6 +109,7 @@ const LONG = [
 const ON_OTHER_DATABASES = [
   'packages/{idempotency,outbox,transaction}/test/*.contract.test.ts',
   'service/test/{stock,story}.test.ts',
+  'test/hosts/express.isolated.test.ts',
 ];
 const LEFT = [MORE_HOSTS, OTHER_EXPRESS, ...BROWSER, ...PROGRAMS, ...LONG];
 
@@ -117,7 +122,7 @@ export default defineConfig({
     reporters: ['default', ...(process.env['GITHUB_ACTIONS'] ? ['github-actions'] : [])],
     // Most tests wait for a database, a timer or a socket. More workers than these would need more sessions than PostgreSQL has.
     maxWorkers: Math.min(8, 2 * availableParallelism()),
-    sequence: { sequencer: ContractsFirst },
+    sequence: { sequencer: LongestFirst },
     // Only a hang misses these, on a machine that is busy, too.
     testTimeout: 300_000,
     hookTimeout: 300_000,

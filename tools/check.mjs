@@ -80,6 +80,7 @@ const STEPS = {
   programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
+  'hosts-all': `${OLDER_EXPRESS} && EVERY_DATABASE=1 vitest run --project hosts isolated.test`,
   'nest-versions': `${BROKERS} && tools/locked.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')}`,
   integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
@@ -99,7 +100,7 @@ const STEPS = {
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
   'simulation model lab-all tenants stays ' +
-  'plans all-pages sandboxes beside matrix package-managers create-all nest-versions node-22 node-24 all-26'
+  'plans all-pages sandboxes beside matrix package-managers create-all hosts-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */
@@ -115,7 +116,7 @@ const FIRST = 'hosts integrations programs lab site'.split(' ');
 /** Steps that install or write the same: one after another. */
 const APART = [
   'sqlite documented',
-  'hosts runtimes simulation',
+  'hosts hosts-all runtimes simulation',
   'integrations prisma nest-versions',
   'programs node-22 node-24 all-26',
   'lab galera lab-all',

@@ -1,9 +1,9 @@
 import { expressHost } from './adapters/express.js';
 import { hangingDisposerContract } from './contract/hanging-disposers.js';
 import { expressHelperContract, expressResponseContract, expressTransactionContract } from './contract/express.js';
-import { describeHostContract } from './suite.js';
+import { CHOSEN_DATABASES, describeHostContract } from './suite.js';
 
-describeHostContract(expressHost, (test) => {
+describeHostContract(expressHost, CHOSEN_DATABASES, (test) => {
   expressHelperContract(test);
   expressTransactionContract(test);
   expressResponseContract(test);

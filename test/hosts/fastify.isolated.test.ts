@@ -4,9 +4,9 @@ import {
   fastifyRouteTransactionContract,
   fastifyTransactionContract,
 } from './contract/fastify.js';
-import { describeHostContract } from './suite.js';
+import { describeHostContract, EVERY_DATABASE } from './suite.js';
 
-describeHostContract(fastifyHost, (test) => {
+describeHostContract(fastifyHost, EVERY_DATABASE, (test) => {
   fastifyContainerContract(test);
   fastifyTransactionContract(test);
   fastifyRouteTransactionContract(test);

@@ -1,4 +1,4 @@
 import { fetchHost } from './adapters/fetch.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(fetchHost);
+describeHostContract(fetchHost, ['PostgreSQL', 'SQLite']);

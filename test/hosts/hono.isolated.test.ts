@@ -1,4 +1,4 @@
 import { honoHost } from './adapters/hono.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(honoHost);
+describeHostContract(honoHost, ['MariaDB']);

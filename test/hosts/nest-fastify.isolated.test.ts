@@ -1,5 +1,5 @@
 import { nestOnFastify, returningOnFastify } from './adapters/nest.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(nestOnFastify);
-describeHostContract(returningOnFastify);
+describeHostContract(nestOnFastify, ['SQLite']);
+describeHostContract(returningOnFastify, ['PostgreSQL']);

@@ -1,4 +1,4 @@
 import { nodeHost } from './adapters/node.js';
 import { describeHostContract } from './suite.js';
 
-describeHostContract(nodeHost);
+describeHostContract(nodeHost, ['PostgreSQL']);

@@ -12,16 +12,12 @@ function play(...options: string[]): Promise<{ status: number | string | null; p
   });
 }
 
-// The program itself takes a minute for each, on both databases, with all settings, power failures and Restate.
-it.each([
-  ['NATS JetStream', 'sqlite'],
-  ['RabbitMQ', 'postgres'],
-  ['Redis streams', 'sqlite'],
-])(
-  'every committed event arrives in %s, in the order of its key, and a setting that loses some is found',
+// `npm run lab -- relays` takes a minute for each broker, on both databases, with all settings, power failures and Restate.
+it(
+  'every committed event arrives in RabbitMQ, in the order of its key, and a setting that loses some is found',
   { timeout: 300_000 },
-  async (name, database) => {
-    const { status, printed } = await play('--only', name, '--database', database);
+  async () => {
+    const { status, printed } = await play('--only', 'RabbitMQ', '--database', 'postgres');
     expect({ status, printed }).toEqual({ status: 0, printed: expect.any(String) });
     expect(printed).toMatch(/ [1-9]\d* of \d+ lost$/m);
   },

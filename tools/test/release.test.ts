@@ -71,7 +71,11 @@ it(
     expect(new Set(order)).toEqual(new Set(publicPackages()));
     const chain = ['@ambit/container', '@ambit/transaction', '@ambit/http', '@ambit/express'];
     expect(order.filter((name = '') => chain.includes(name))).toEqual(chain);
-    const about = (name: string) => output.trim().split('\n\n').find((part) => part.startsWith(`${name} `)) ?? '';
+    const about = (name: string) =>
+      output
+        .trim()
+        .split('\n\n')
+        .find((part) => part.startsWith(`${name} `)) ?? '';
     expect(about('@ambit/container')).toMatch(/publish with the dist-tag latest and provenance \(after 0\.0\.9\)/);
     expect(about('@ambit/container')).toMatch(
       /ambit-container-0\.1\.0\.tgz: [\d.]+ kB, [\d.]+ kB unpacked\n {2}files +\d+: LICENSE/,
