@@ -34,7 +34,7 @@ export type ScopePredicate = (scope: Tagged) => boolean;
 /** Where the instances come from. */
 type Source =
   | { readonly kind: 'class'; readonly target: AbstractClass }
-  | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown }
+  | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown; readonly isOfScope?: true }
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'alias' }
   | ({ readonly kind: 'register' } & Partial<Registered>);

@@ -293,7 +293,8 @@ export class Shape implements Tagged {
       shape.services = services;
       for (const [key, factory] of Object.entries<Factory>(services ?? {})) {
         checkFunction(factory, 'createScope', 'a function: () => value', key);
-        shape.add([{ key, source: { kind: 'factory', make: factory }, singleton: true, externallyOwned: true }]);
+        const source = { kind: 'factory', make: factory, isOfScope: true } as const;
+        shape.add([{ key, source, singleton: true, externallyOwned: true }]);
       }
       return shape;
     };

@@ -73,6 +73,8 @@ const keepingOne = (slot: number, at: number, near: boolean, make: Resolver, bin
   // Other code owns a value, and `decorating` keeps the results of decorators.
   const looks = source.kind !== 'value' && !decorators;
   const mayBePromise = looks && source.kind !== 'class';
+  // Other code made it, as it makes what is registered directly.
+  const isNews = !('isOfScope' in source);
   return (scope: Container) => {
     const cells = near ? scope.slots : far(scope, slot);
     const held = cells[at];
@@ -81,7 +83,7 @@ const keepingOne = (slot: number, at: number, near: boolean, make: Resolver, bin
       return held === nothing ? undefined : held;
     }
     cells[at] = busy;
-    const since = created.hasSubscribers ? performance.now() : undefined;
+    const since = isNews && created.hasSubscribers ? performance.now() : undefined;
     let made;
     let notes = always;
     try {

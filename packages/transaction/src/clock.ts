@@ -127,6 +127,9 @@ export const systemClock: Clock = clockOfNode();
 
 const nothing = (): void => undefined;
 
+/** For work that is done a turn later, at less than `queueMicrotask()` costs. */
+export const TURN = Promise.resolve();
+
 /** A timer that may be switched off: `Infinity`, and every delay that Node cannot wait for, means never. */
 export function startTimer(clock: Clock, fn: () => void, ms: number): () => void {
   return ms > LONGEST_MS ? nothing : clock.setTimer(fn, ms);
@@ -139,7 +142,8 @@ export interface Failure {
 
 /**
  * Calls `onSettled` once, when `promise` settles or after `ms`, with the failure if there is one. A callback instead of a
- * promise, because on the path of every transaction a promise that is awaited costs more than the timer.
+ * promise, because on the path of every transaction a promise that is awaited costs more than the timer. A promise that has settled
+ * by the next turn needs no timer.
  */
 export function settleWithin(
   clock: Clock,
@@ -149,17 +153,20 @@ export function settleWithin(
   onSettled: (failure?: Failure) => void,
 ): void {
   let isSettled = false;
+  let stopTimer = nothing;
   const settle = (failure?: Failure): void => {
     if (isSettled) return;
     isSettled = true;
     stopTimer();
     onSettled(failure);
   };
-  const stopTimer = startTimer(clock, () => settle({ error: late() }), ms);
   promise.then(
     () => settle(),
     (error: unknown) => settle({ error }),
   );
+  void TURN.then(() => {
+    if (!isSettled) stopTimer = startTimer(clock, () => settle({ error: late() }), ms);
+  });
 }
 
 /** Settles as `promise` does, or rejects with `late()` after `ms`. The work behind the promise continues. */

@@ -83,6 +83,14 @@ describe('a pool that is not ours', () => {
     });
   }
 
+  test.each([undefined, null, 7])('and whose getConnection() gives %s fails the transaction', async (given) => {
+    usePool(async () => given as never);
+    await expect(play(beginTransaction(request, options()))).rejects.toMatchObject({
+      code: 'AMBIT_TX_ACQUIRE_FAILED',
+      cause: { message: `getConnection() gave ${given}` },
+    });
+  });
+
   describe('and whose getConnection() does not settle', () => {
     beforeEach(() => {
       const waiting: (() => void)[] = [];

@@ -1,3 +1,4 @@
+import { TURN } from '../clock.js';
 import type { BeginOptions, ExecuteOptions, ExecuteResult } from '../contract.js';
 import {
   alreadyOpen,
@@ -21,7 +22,6 @@ import type { Language, Wire } from './driver.js';
 
 type Result = ExecuteResult<never>;
 
-const oneTurn = Promise.resolve();
 
 /**
  * One statement at a time, in the order asked. A driver may queue by itself, but only a queue of our own can be
@@ -92,7 +92,7 @@ export class StatementQueue {
 
   /** Resolves when no statement runs or waits, and never at once. */
   idle(): Promise<void> {
-    return this.#busy ? new Promise((resolve) => void (this.#whenIdle ??= []).push(resolve)) : oneTurn;
+    return this.#busy ? new Promise((resolve) => void (this.#whenIdle ??= []).push(resolve)) : TURN;
   }
 
   async #turn(): Promise<void> {
@@ -217,7 +217,10 @@ export class PoolSession implements Session {
     this.#inTransaction = true;
     this.#undoneBy = undefined;
     try {
-      for (const sql of this.#texts.language.begin(options)) await this.#control(sql);
+      for (const sql of this.#texts.language.begin(options)) {
+        const sent = this.#control(sql);
+        if (sent instanceof Promise) await sent;
+      }
     } catch (error) {
       this.#inTransaction = false;
       // An earlier part of BEGIN may have changed the session.
@@ -232,7 +235,8 @@ export class PoolSession implements Session {
     if (this.#isLost) throw lostBeforeCommit(this.#lostBecause);
     if (!this.#inTransaction || this.#wire.outsideTransaction) throw nothingToCommit(this.#undoneBy);
     try {
-      const { command } = await this.#control('COMMIT');
+      const sent = this.#control('COMMIT');
+      const { command } = sent instanceof Promise ? await sent : sent;
       this.#inTransaction = false;
       if (command !== 'COMMIT') throw rolledBack();
     } catch (error) {
@@ -296,14 +300,22 @@ export class PoolSession implements Session {
     this.#onRelease(destroy || this.#possiblyBroken || this.queue.busy || this.#inTransaction);
   }
 
-  async #control(sql: string): Promise<Result> {
+  #control(sql: string): Result | Promise<Result> {
     try {
       // The statement before may settle only after its transaction has stopped waiting for it.
       if (this.#released) throw released();
       if (this.#takenAway) throw poolClosed();
       if (this.#isLost) throw lostBefore(this.#lostBecause);
       const sent = this.#wire.send(sql);
-      return sent instanceof Promise ? await sent : sent;
+      return sent instanceof Promise ? this.#received(sent) : sent;
+    } catch (error) {
+      throw withCallersStack(this.#coded(error));
+    }
+  }
+
+  async #received(sent: Promise<Result>): Promise<Result> {
+    try {
+      return await sent;
     } catch (error) {
       throw withCallersStack(this.#coded(error));
     }

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
-import { startTimer } from '../clock.js';
+import { startTimer, TURN } from '../clock.js';
 import type { AfterBegin, IDatabasePool, IPooledConnection } from '../contract.js';
 import { aborted, asCoded, report, TransactionError, withCallersStack } from '../errors.js';
 import { since, transactionAcquired, transactionRefused } from '../events.js';
@@ -10,9 +10,8 @@ import { PooledConnection } from '../pool/pool.js';
 import { AcquireRequest } from '../pool/waiting.js';
 import { TransactionSettings } from './settings.js';
 import { callSafely, Transaction } from './transaction.js';
-import { isOpen, transactionAround } from './transaction-of.js';
+import { isOpen, openScope, transactionAround } from './transaction-of.js';
 
-const oneTurn = Promise.resolve();
 const nothing = (): void => undefined;
 
 /**
@@ -114,7 +113,7 @@ export class TransactionStart {
       return fail(error);
     }
     // A pool with a free connection has responded by then, and needs no timer.
-    void oneTurn.then(() => {
+    void TURN.then(() => {
       if (!this.#isSettled) this.#limitWait();
     });
   }
@@ -165,11 +164,12 @@ export class TransactionStart {
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
     if (this.#isSettled) return this.#release(connection);
+    if (!connection || typeof connection !== 'object') return this.#fail(new TypeError(`getConnection() gave ${String(connection)}`));
     const cancelled = this.#stopWaiting();
     const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
     let scope: IContainer;
     try {
-      scope = this.#parent.createScope({ tags: ['transaction'] });
+      scope = openScope(this.#parent, this.#settings.database.connection);
       if (transactionAcquired.hasSubscribers) {
         transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
       }

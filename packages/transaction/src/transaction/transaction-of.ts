@@ -10,6 +10,37 @@ import type { Transaction, TransactionState } from './transaction.js';
 /** The same symbol in every copy of this package, so that copies in one tree find each other's transactions. */
 export const TRANSACTION: unique symbol = Symbol.for('@ambit/transaction');
 
+/** The options of a transaction scope. */
+interface ScopeOptions {
+  readonly tags: string[];
+  readonly services: Readonly<Record<string, (scope: IContainer) => unknown>>;
+}
+
+/** By the key of the connection, and always the same, so that scopes share what is compiled for their services. */
+const SCOPE_OPTIONS = new Map<string, ScopeOptions>();
+
+function scopeOptionsOf(key: string): ScopeOptions {
+  const known = SCOPE_OPTIONS.get(key);
+  if (known) return known;
+  const connection = (scope: OfTransaction): unknown => scope[TRANSACTION]?.connection;
+  const options = { tags: ['transaction'], services: { [key]: connection as (scope: IContainer) => unknown } };
+  SCOPE_OPTIONS.set(key, options);
+  return options;
+}
+
+/** Opens the scope of a transaction that is about to begin; {@link enterScope} completes it. */
+export function openScope(parent: IContainer, key: string): IContainer {
+  return parent.createScope(scopeOptionsOf(key));
+}
+
+/** The scope knows its transaction, and delivers the connection. */
+export function enterScope(transaction: Transaction, key: string): void {
+  const scope: IContainer & OfTransaction & { readonly services?: unknown } = transaction.scope;
+  scope[TRANSACTION] = transaction;
+  // Other containers take the tags alone.
+  if (scope.services !== scopeOptionsOf(key).services) scope.register(key, () => transaction.connection);
+}
+
 /** A transaction scope, or its `IConnection`. */
 interface OfTransaction {
   [TRANSACTION]?: Transaction;

@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { type Failure, settleWithin, startTimer } from '../clock.js';
+import { type Failure, settleWithin, startTimer, TURN } from '../clock.js';
 import type { AfterBegin, ExecuteOptions, ExecuteResult, IConnection, Row } from '../contract.js';
 import {
   aborted,
@@ -29,7 +29,7 @@ import { type AfterCommitOptions, type CallbackKind, Callbacks } from './callbac
 import { type NestedRun, refuseOtherOptions, refuseOutsider, runInSavepoint, Savepoint } from './savepoint.js';
 import { beforeDispose, disposeAfter } from './scope-disposal.js';
 import type { TransactionSettings } from './settings.js';
-import { addBegun, removeBegun, TRANSACTION } from './transaction-of.js';
+import { addBegun, enterScope, removeBegun, TRANSACTION } from './transaction-of.js';
 
 /** The outcome of a transaction. It is `unknown` where COMMIT was sent and the database did not say what it did. */
 export type TransactionOutcome = 'committed' | 'rolled back' | 'unknown';
@@ -51,7 +51,6 @@ const REFUSALS: Readonly<Record<Phase, string>> = {
   unknown: 'is unknown',
 };
 
-const oneTurn = Promise.resolve();
 
 /**
  * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
@@ -229,11 +228,10 @@ export class Transaction {
 
   /** Everything that may roll it back is connected before BEGIN is sent. */
   #open(): void {
-    const { scope, settings } = this;
+    const { settings } = this;
     const { signal, clock, timeoutMs } = settings;
-    (scope as { [TRANSACTION]?: Transaction })[TRANSACTION] = this;
+    enterScope(this, settings.database.connection);
     this.#watchScope();
-    scope.register<string>(settings.database.connection, () => this.connection);
     this.#stopTimer = startTimer(clock, () => this.#timeOut(), timeoutMs);
     if (signal) this.#stopListening = onAbort(signal, (error) => void this.rollback(error));
     addBegun(this);
@@ -301,7 +299,7 @@ export class Transaction {
         if (transactionStatement.hasSubscribers)
           this.#publish({ ...announced, sql, milliseconds: since(start), error });
         // The functions that pass the promise on wait for it only a turn after the call, and V8 finds no caller before that.
-        await oneTurn;
+        await TURN;
         // After an abort the database only says that the statement was cancelled.
         throw withCallersStack(isAborted(this.#error) ? abortedUse('A statement was cancelled', error) : error);
       }
