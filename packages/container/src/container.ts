@@ -334,17 +334,13 @@ export class Container implements IContainer, AsyncDisposable {
     });
   }
 
-  /**
-   * @internal The scopes below this one, the newest first, each followed by those below it. A loop, as scopes may nest deeper than calls.
-   */
-  descendants(): Container[] {
+  /** @internal This scope, then each scope below it behind its parent. A loop, as scopes may nest deeper than calls. */
+  tree(): Container[] {
     const all: Container[] = [];
-    const open = [this.newest];
-    while (open.length > 0) {
-      const at = open.pop();
-      if (!at) continue;
+    const open: Container[] = [this];
+    for (let at = open.pop(); at; at = open.pop()) {
       all.push(at);
-      open.push(at.older, at.newest);
+      for (let child = at.newest; child; child = child.older) open.push(child);
     }
     return all;
   }
@@ -353,7 +349,7 @@ export class Container implements IContainer, AsyncDisposable {
   addDirectly(binding: Binding): void {
     const { key } = binding;
     (this.rareState().registered ??= new Map<Key, Binding>()).set(key, binding);
-    if (this.shape.knows(key) || (this.newest && this.descendants().some(({ shape }) => shape.bindings.has(key))))
+    if (this.shape.knows(key) || (this.newest && this.tree().some(({ shape }) => shape.bindings.has(key))))
       this.takeShape(this.shape.withRegistered(key));
   }
 
@@ -362,7 +358,7 @@ export class Container implements IContainer, AsyncDisposable {
     const replaced = new Map([[this.shape, shape]]);
     this.shape = shape;
     if (!this.newest) return;
-    for (const scope of this.descendants()) {
+    for (const scope of this.tree().slice(1)) {
       let follower = replaced.get(scope.shape);
       if (!follower) replaced.set(scope.shape, (follower = scope.shape.withParent((scope.parent as Container).shape)));
       scope.shape = follower;
@@ -486,7 +482,8 @@ function disposeTree(scope: Container, reason: unknown): Promise<void> {
     return promiseOf(scope);
   }
   const promise = promiseOf(scope);
-  const open = childrenFirst(scope).filter(({ closed }) => !closed);
+  // The scope after all those below it, the newest of these first.
+  const open = scope.tree().filter(({ closed }) => !closed).toReversed();
   for (const at of open) {
     // From now on this scope and all below it refuse every use.
     at.closed = 1;
@@ -501,17 +498,6 @@ function disposeTree(scope: Container, reason: unknown): Promise<void> {
       : disposeInstances(at, reason);
   }
   return promise;
-}
-
-/** The scope after all those below it, the newest first. A loop, as scopes may nest deeper than calls. */
-function childrenFirst(scope: Container): Container[] {
-  const parentsFirst: Container[] = [];
-  const open = [scope];
-  for (let at = open.pop(); at; at = open.pop()) {
-    parentsFirst.push(at);
-    for (let child = at.newest; child; child = child.older) open.push(child);
-  }
-  return parentsFirst.toReversed();
 }
 
 /** Whether the scope is making something right now. */

@@ -104,7 +104,7 @@ export function trackScopes(on = true): void {
 }
 
 /**
- * Lists the scopes below this one that are not disposed, the newest first, each followed by those below it.
+ * Lists the scopes below this one that are not disposed, the oldest first, each followed by those below it.
  *
  * @param container - the scope to look below
  * @returns the scopes; one whose disposal is in progress is still among them
@@ -117,7 +117,7 @@ export function trackScopes(on = true): void {
  * openScopes(app).map(({ tags }) => tags); // [['request']]
  * ```
  */
-export const openScopes = (container: Container): Container[] => container.descendants();
+export const openScopes = (container: Container): Container[] => container.tree().slice(1);
 
 /**
  * For tests: fails if a scope below the container is still open.

@@ -36,7 +36,7 @@ export function override(container: Container, ...registrations: readonly Bindin
   container.refuseDisposed('override');
   const mark = Symbol('override');
   const added = registrations.map((binding) => ({ ...binding, override: mark }));
-  const open = [container, ...container.descendants()].filter(({ closed }) => !closed);
+  const open = container.tree().filter(({ closed }) => !closed);
   for (const binding of added) if (binding.source) refuseUnknown(container, open, binding);
   refuseLate(container, open, added);
   container.addRegistration(...added);

@@ -84,7 +84,7 @@ function replaceByResult(scope: Container, kept: KeptInstance, promise: PromiseL
 function forget(scope: Container, key: Key, promise: unknown): void {
   // Thousands of open scopes may have one shape.
   const dependents = new Map<Shape, [Binding, number][]>();
-  for (const at of [scope, ...scope.descendants()]) {
+  for (const at of scope.tree()) {
     const { shape } = at;
     const taken = () =>
       [...shape.slots.taken].filter(([binding]) => binding.key === key || between(shape, binding.key, new Set([key])));

@@ -39,7 +39,7 @@ function takeExclusiveShape(scope: Container): void {
 /** Changes the shape of this scope only; resolvers that may depend on the keys are compiled again. */
 export function changeShape(scope: Container, keys: readonly Key[], act: () => void): void {
   for (const key of keys) nameInShapes(scope, key);
-  const inner = scope.descendants();
+  const inner = scope.tree().slice(1);
   const matters = keys.some((key) => scope.shape.knows(key) || inner.some(({ shape }) => shape.bindings.has(key)));
   act();
   if (matters) for (const { shape } of [scope, ...inner]) shape.reset();
@@ -61,7 +61,7 @@ function nameInShapes(scope: Container, key: Key): void {
   let top = scope;
   for (let at = scope.parent; at; at = at.parent) if (has(at)) top = at;
   if (!top.newest && !has(top)) return;
-  for (const at of [top, ...top.descendants()])
+  for (const at of top.tree())
     if (has(at) && !at.shape.bindings.has(key)) at.takeShape(at.shape.withRegistered(key));
 }
 

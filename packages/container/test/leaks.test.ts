@@ -25,12 +25,12 @@ afterEach(() => {
 });
 
 describe('openScopes', () => {
-  it('lists the scopes below, the newest first, each followed by those below it', () => {
+  it('lists the scopes below, the oldest first, each followed by those below it', () => {
     const app = application();
     const [first, second] = [handleRequest(app), handleRequest(app)];
     const [inFirst, inSecond] = [first.createScope(), second.createScope()];
     const deep = inSecond.createScope();
-    expect(openScopes(app)).toEqual([second, inSecond, deep, first, inFirst]);
+    expect(openScopes(app)).toEqual([first, inFirst, second, inSecond, deep]);
     expect(openScopes(first)).toEqual([inFirst]);
   });
 
@@ -86,8 +86,8 @@ describe('expectNoOpenScopes', () => {
     const during = app.createScope({ tags: ['during'] });
     trackScopes(false);
     trackScopes();
-    const [, later = '', earlier = ''] = complaint(app).message.split('[application] > ');
-    expect(openScopes(app)).toEqual([during, before]);
+    const [, earlier = '', later = ''] = complaint(app).message.split('[application] > ');
+    expect(openScopes(app)).toEqual([before, during]);
     expect(later).toContain('[during]');
     expect(earlier).toContain('[before]');
     expect(earlier).not.toContain('leaks.test.ts');
