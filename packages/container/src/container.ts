@@ -483,7 +483,10 @@ function disposeTree(scope: Container, reason: unknown): Promise<void> {
   }
   const promise = promiseOf(scope);
   // The scope after all those below it, the newest of these first.
-  const open = scope.tree().filter(({ closed }) => !closed).toReversed();
+  const open = scope
+    .tree()
+    .filter(({ closed }) => !closed)
+    .toReversed();
   for (const at of open) {
     // From now on this scope and all below it refuse every use.
     at.closed = 1;

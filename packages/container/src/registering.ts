@@ -61,8 +61,7 @@ function nameInShapes(scope: Container, key: Key): void {
   let top = scope;
   for (let at = scope.parent; at; at = at.parent) if (has(at)) top = at;
   if (!top.newest && !has(top)) return;
-  for (const at of top.tree())
-    if (has(at) && !at.shape.bindings.has(key)) at.takeShape(at.shape.withRegistered(key));
+  for (const at of top.tree()) if (has(at) && !at.shape.bindings.has(key)) at.takeShape(at.shape.withRegistered(key));
 }
 
 /** Lets the shapes of this scope and those above name all keys that were registered directly. */

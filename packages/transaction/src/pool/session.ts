@@ -22,7 +22,6 @@ import type { Language, Wire } from './driver.js';
 
 type Result = ExecuteResult<never>;
 
-
 /**
  * One statement at a time, in the order asked. A driver may queue by itself, but only a queue of our own can be
  * emptied when the transaction completes, so that none of its statements runs for the next user of the connection.

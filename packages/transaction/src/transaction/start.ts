@@ -164,7 +164,8 @@ export class TransactionStart {
 
   #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
     if (this.#isSettled) return this.#release(connection);
-    if (!connection || typeof connection !== 'object') return this.#fail(new TypeError(`getConnection() gave ${String(connection)}`));
+    if (!connection || typeof connection !== 'object')
+      return this.#fail(new TypeError(`getConnection() gave ${String(connection)}`));
     const cancelled = this.#stopWaiting();
     const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
     let scope: IContainer;

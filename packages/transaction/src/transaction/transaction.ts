@@ -51,7 +51,6 @@ const REFUSALS: Readonly<Record<Phase, string>> = {
   unknown: 'is unknown',
 };
 
-
 /**
  * A transaction and its scope. They complete together and exactly once, no matter who asks and how often.
  *
