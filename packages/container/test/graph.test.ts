@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { all, hasTag, inject, lazy, Registration, scope, singleton } from '../src/index.js';
-import { explain, graph, type Graph, type ScopeDeclaration } from '../src/tools.js';
-import { asking, request } from './support/asking.js';
-import { openApplication, openRequest, perRequest } from './support/scopes.js';
+import { explain, graph, type Graph, override, type ScopeDeclaration, toMermaid } from '../src/tools.js';
+import { asking, request as requestScope } from './support/asking.js';
+import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 const perTransaction = scope(hasTag('transaction'));
 
@@ -33,7 +33,7 @@ describe('the graph', () => {
         .to('ISavepoint'),
       Registration.alias('IPool').to('IOther'),
     );
-    const { nodes } = graph(app, request);
+    const { nodes } = graph(app, requestScope);
 
     expect(nodes.map(({ key, kind, singleton: single, scope: tags }) => [key, kind, single, tags.at(-1)?.[0]])).toEqual(
       [
@@ -60,7 +60,7 @@ describe('the graph', () => {
       asking(all('INobody')).to('IHooks'),
     );
 
-    expect(edgesOf(graph(app, request))).toEqual([
+    expect(edgesOf(graph(app, requestScope))).toEqual([
       'application/IOther one application/IPool',
       'application/IReplica one application/IPool',
       'request/IUsers lazy transaction/IOrders',
@@ -73,7 +73,7 @@ describe('the graph', () => {
   });
 
   it('draws a missing key where it is missed', () => {
-    const drawn = graph(openApplication(asking('IClock').pipe(singleton(), perRequest).to('IAudit')), request);
+    const drawn = graph(openApplication(asking('IClock').pipe(singleton(), perRequest).to('IAudit')), requestScope);
 
     expect(edgesOf(drawn)).toEqual(['request/IAudit one request/IClock']);
     expect(missingIn(drawn)).toEqual(['IClock']);
@@ -84,7 +84,7 @@ describe('the graph', () => {
       asking().pipe(singleton(), perRequest).to('IUser'),
       asking('IUser').pipe(singleton()).to('ICache'),
     );
-    const drawn = graph(app, request);
+    const drawn = graph(app, requestScope);
 
     expect(edgesOf(drawn)).toEqual(['application/ICache one request/IUser']);
     expect(missingIn(drawn)).toEqual([]);
@@ -116,5 +116,212 @@ describe('the graph', () => {
     expect(graph(app, declared)).toEqual(graph(app, declared));
     expect(String(explain(live, 'IUser'))).toBe(before);
     expect(openRequest(app).resolve('IPool')).toBe(1);
+  });
+});
+
+const LINE =
+  /^(flowchart (LR|TD|TB)| *subgraph \w+ ?\["[^"]*"\]| *\w+(\["[^"]*"\]|\{\{"[^"]*"\}\})| *end| *\w+ (-->|-\.->|==>) \w+)$/;
+
+/** What a reader of the drawing sees in place of `#quot;`, `#35;` and the like. */
+const seen = (label: string): string =>
+  label.replaceAll(/#(\w+);/g, (_, code: string) => NAMED[code] ?? String.fromCodePoint(Number(code)));
+
+const NAMED: Record<string, string> = { quot: '"', amp: '&', lt: '<', gt: '>', apos: "'", nbsp: ' ' };
+
+const labelsIn = (text: string): string[] =>
+  [...text.matchAll(/^ *\w+[[{]+"(.*)"[\]}]+$/gm)].map((match) => match[1] ?? '');
+
+describe('the graph as Mermaid text', () => {
+  it('is a flowchart with one box for each scope, and each service in the box of its owner', () => {
+    const app = openApplication(
+      asking().pipe(singleton()).to('IPool'),
+      asking('IPool').pipe(singleton(), perRequest).to('IUsers'),
+    );
+    const text = toMermaid(graph(app, requestScope));
+    const boxes = [...text.matchAll(/subgraph \w+ ?\["(.*)"\]\n([^]*?)\n *end/g)];
+
+    expect(text).toMatch(/^flowchart LR\n/);
+    expect(boxes.map(([, title = '', inside = '']) => [seen(title), labelsIn(inside)])).toEqual([
+      ['application', ['IPool']],
+      ['application > request', ['IUsers']],
+      ['application > request > transaction', ['ISession']],
+    ]);
+  });
+
+  it('has another arrow for one, for later and for all', () => {
+    const arrows = ['IRule', lazy('IRule'), all('IRule')].map((need) => {
+      const text = toMermaid(graph(openApplication(asking(need).to('IUser'), asking().to('IRule'))));
+      return text.split('\n').at(-1)?.trim().split(' ')[1];
+    });
+
+    expect(arrows).toEqual(['-->', '-.->', '==>']);
+  });
+
+  it('says which key is missing', () => {
+    const text = toMermaid(graph(openApplication(asking('IClock').to('ITimer'))));
+
+    expect(text).toMatch(/\{\{"IClock .*missing.*"\}\}/);
+  });
+
+  it('of an empty application is a flowchart, too', () => {
+    expect(toMermaid(graph(openApplication()))).toBe('flowchart LR');
+  });
+
+  it.each([
+    ['say "hello"'],
+    ['<b>bold</b>'],
+    ['a & b'],
+    ['#35;'],
+    ['#quot;'],
+    ['two\nlines'],
+    ['`code`'],
+    ['x"] end'],
+    ['end'],
+    ['__proto__'],
+    ['日本語'],
+    ['%% comment'],
+    ['back\\slash'],
+  ])('shows the key %j as it is, and stays one line for each thing', (key) => {
+    const text = toMermaid(graph(openApplication(asking(key, `${key}?`).to('IUser'), asking().to(key))));
+
+    for (const line of text.split('\n')) expect(line).toMatch(LINE);
+    expect(labelsIn(text).map(seen)).toContain(key);
+    expect(labelsIn(text).join('')).not.toMatch(/[<`]/);
+  });
+
+  it('names symbols, classes and the empty key', () => {
+    class Users {}
+    const text = toMermaid(
+      graph(openApplication(Registration.fromClass(Users).to(Users), asking().to(Symbol('users')), asking().to(''))),
+    );
+
+    expect(labelsIn(text).map(seen)).toEqual(['Users', 'Symbol(users)', "''"]);
+  });
+});
+
+const APPLICATION = [['application']];
+const REQUEST = [['application'], ['request']];
+const perJob = scope(hasTag('job'));
+
+describe('explain', () => {
+  it('says the winner, its kind, its lifetime and its owner', () => {
+    const app = openApplication(asking().pipe(singleton(), perRequest).to('IAuditLogger'));
+    const explanation = explain(openTransaction(openRequest(app)), 'IAuditLogger');
+
+    expect(explanation).toMatchObject({
+      key: 'IAuditLogger',
+      winner: { kind: 'class', singleton: true, owner: REQUEST },
+      rejected: [],
+    });
+    expect(explanation.winner?.why).toMatch(/^wins\b/);
+  });
+
+  it('lists every registration that lost, and why', () => {
+    const app = openApplication(
+      asking().to('IUsers'),
+      Registration.fromFactory(() => 1)
+        .pipe(singleton())
+        .to('IUsers'),
+      asking().pipe(perJob).to('IUsers'),
+    );
+    const request = openRequest(app).addRegistration(Registration.alias('IOther').to('IUsers'));
+    request.register('IUsers', () => 2);
+    const { winner, rejected } = explain(request, 'IUsers');
+
+    expect(winner).toMatchObject({ kind: 'register', singleton: false, owner: REQUEST });
+    expect(rejected).toHaveLength(4);
+    expect(new Set(rejected.map(({ kind, owner, why }) => [kind, owner, why]))).toEqual(
+      new Set([
+        ['alias', REQUEST, expect.stringMatching(/later/)],
+        ['factory', APPLICATION, expect.stringMatching(/nearer/)],
+        ['class', APPLICATION, expect.stringMatching(/nearer/)],
+        ['class', undefined, expect.stringMatching(/predicate/)],
+      ]),
+    );
+  });
+
+  it.each([['IUnknown'], [''], ['__proto__'], [Symbol('unknown')]])('of the unknown key %s is empty', (key) => {
+    const explanation = explain(openRequest(openApplication(asking().to('IUsers'))), key);
+
+    expect(explanation).toMatchObject({ key, winner: undefined, rejected: [] });
+    expect(String(explanation)).toMatch(/nothing/);
+  });
+
+  it('says that a class without a registration is made all the same', () => {
+    class Users {}
+    const explanation = explain(openApplication(), Users);
+
+    expect(explanation.winner).toMatchObject({ kind: 'class', singleton: false });
+    expect(String(explanation)).toContain('class Users');
+    expect(String(explanation)).not.toMatch(/nothing wins/);
+  });
+
+  it('sees an override win over all others, while it lasts', () => {
+    const app = openApplication(asking().pipe(singleton()).to('IUsers'), asking().pipe(perRequest).to('IUsers'));
+    const request = openRequest(app);
+    const before = String(explain(request, 'IUsers'));
+    const fake = override(app, Registration.fromValue('fake').to('IUsers'));
+    const { winner, rejected } = explain(request, 'IUsers');
+
+    expect(winner).toMatchObject({
+      kind: 'value',
+      owner: APPLICATION,
+      why: expect.stringMatching(/override/) as string,
+    });
+    expect(rejected.map(({ why }) => why)).toEqual([
+      expect.stringMatching(/override/) as string,
+      expect.stringMatching(/override/) as string,
+    ]);
+
+    fake[Symbol.dispose]();
+
+    expect(String(explain(request, 'IUsers'))).toBe(before);
+  });
+
+  it('makes nothing', () => {
+    let calls = 0;
+    const count = () => ++calls;
+    const app = openApplication(Registration.fromFactory(count).pipe(singleton()).to('IPool')).register('IUser', count);
+    explain(app, 'IPool');
+    explain(app, 'IUser');
+
+    expect(calls).toBe(0);
+  });
+
+  it('agrees with resolve', () => {
+    const tag = (kind: string) => Registration.fromValue(kind);
+    const app = openApplication(
+      tag('application').to('A'),
+      tag('request').pipe(perRequest).to('A'),
+      tag('job').pipe(perJob).to('A'),
+    );
+    const scopes = [
+      app,
+      openRequest(app),
+      openTransaction(openRequest(app)),
+      app.createScope({ tags: ['job', 'request'] }),
+    ];
+
+    expect(scopes.map((one) => one.resolve('A'))).toEqual(['application', 'request', 'request', 'job']);
+    expect(scopes.map((one) => explain(one, 'A').winner?.owner?.at(-1))).toEqual([
+      ['application'],
+      ['request'],
+      ['request'],
+      ['job', 'request'],
+    ]);
+  });
+});
+
+describe('an explanation as text', () => {
+  it('names the key and the scope, then the winner and the rejected ones, a line each', () => {
+    const app = openApplication(asking().to('IUsers'), asking().pipe(singleton(), perRequest).to('IUsers'));
+    const [first, ...lines] = String(explain(openRequest(app), 'IUsers')).split('\n');
+
+    expect(first).toContain("'IUsers'");
+    expect(first).toContain('[application] > [request]');
+    expect(lines).toEqual([
+      expect.stringMatching(/singleton class .*\[application\] > \[request\].*wins/),
+      expect.stringMatching(/transient class .*\[application\].*rejected/),
+    ]);
   });
 });

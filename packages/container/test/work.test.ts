@@ -1,8 +1,114 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, vi } from 'vitest';
-import { Container, currentScope, DisposeError, type IContainer } from '../src/index.js';
+import { Container, ContainerError, currentScope, DisposeError, type IContainer, runInScope } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
-import { inScope } from '../src/work.js';
+import { drainScopes, inScope } from '../src/work.js';
 import { failing, gate, holding, logged, turn } from './support/disposers.js';
+
+const openScope = (tag = 'request') => new Container().createScope({ tags: [tag] });
+
+describe('the current scope', () => {
+  it('is there after every await, in timers and in what the work starts without waiting', async () => {
+    const request = openScope();
+    const seen: IContainer[] = [];
+    const unwaited: Promise<unknown>[] = [];
+    await runInScope(request, async () => {
+      await turn();
+      seen.push(currentScope());
+      await new Promise<void>((resolve) => void setTimeout(resolve));
+      seen.push(currentScope());
+      unwaited.push(turn().then(() => seen.push(currentScope())));
+    });
+    await Promise.all(unwaited);
+    expect(seen).toEqual([request, request, request]);
+  });
+
+  it('is a coded error outside, which says how to have one', () => {
+    const error = (() => {
+      try {
+        return currentScope();
+      } catch (thrown) {
+        return thrown;
+      }
+    })();
+    expect(error).toBeInstanceOf(ContainerError);
+    expect(error).toMatchObject({ code: 'AMBIT_NO_SCOPE', hint: expect.stringContaining('runInScope') });
+  });
+
+  it('is opt-in: neither opening a scope nor resolving from it makes it the current one', () => {
+    const request = openScope().register('IProbe', () => {
+      expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
+      return 'asked';
+    });
+    expect(request.resolve('IProbe')).toBe('asked');
+  });
+
+  it('is unset when the work is done, however it was done', async () => {
+    runInScope(openScope(), () => {});
+    expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
+    expect(() => runInScope(openScope(), () => expect.fail('the work failed'))).toThrow('the work failed');
+    expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
+    await runInScope(openScope(), turn);
+    expect(() => currentScope()).toThrow('AMBIT_NO_SCOPE');
+  });
+
+  it('gives back what the work returns, or throws what it throws', async () => {
+    const error = new RangeError('unchanged');
+    expect(runInScope(openScope(), () => 42)).toBe(42);
+    await expect(runInScope(openScope(), () => Promise.reject(error))).rejects.toBe(error);
+  });
+
+  it('is each request its own, however they interleave', async () => {
+    const app = new Container();
+    const gates = Array.from({ length: 10 }, gate);
+    const requests = gates.map(() => app.createScope({ tags: ['request'] }));
+    const seen = requests.map((request, i) =>
+      runInScope(request, async () => {
+        const before = currentScope();
+        await gates[i]?.opened;
+        return [before, currentScope()];
+      }),
+    );
+    for (const i of [3, 9, 0, 7, 1, 8, 2, 6, 4, 5]) {
+      gates[i]?.open();
+      await turn();
+    }
+    for (const [i, both] of (await Promise.all(seen)).entries()) {
+      expect(both[0]).toBe(requests[i]);
+      expect(both[1]).toBe(requests[i]);
+    }
+  });
+
+  it('is available in disposers, beside other stores of the caller', async () => {
+    const seen: unknown[] = [];
+    const trace = new AsyncLocalStorage<string>();
+    const request = openScope();
+    const look = async () => {
+      await turn();
+      seen.push(currentScope() === request, trace.getStore());
+    };
+    request.defer(look);
+    request.defer(look);
+    await trace.run('trace 7', () => runInScope(request, () => request.dispose()));
+    expect(seen).toEqual([true, 'trace 7', true, 'trace 7']);
+  });
+
+  it('is what the caller says, where there is none', () => {
+    const request = openScope();
+    expect([currentScope(undefined), currentScope('none')]).toEqual([undefined, 'none']);
+    expect(runInScope(request, () => currentScope(undefined))).toBe(request);
+  });
+
+  it('may be any object of the shape of a container', () => {
+    const foreign: IContainer = {
+      resolve: () => undefined as never,
+      createScope: () => foreign,
+      register: () => foreign,
+      dispose: () => {},
+    };
+    expect(runInScope(foreign, currentScope)).toBe(foreign);
+  });
+});
 
 const application = () => new Container({ tags: ['application'] });
 
@@ -249,5 +355,124 @@ describe('work within work', () => {
     await turn();
     process.off('warning', onWarning);
     expect(onWarning).not.toHaveBeenCalled();
+  });
+});
+
+/** Work in progress that the test finishes. */
+function working(app: Container) {
+  const { opened, open } = gate();
+  let signal!: AbortSignal;
+  const done = inScope(app, {}, async (_scope, own) => {
+    signal = own;
+    await opened;
+    return 'done';
+  });
+  return { done, finish: open, signal: () => signal };
+}
+
+describe('drainScopes', () => {
+  it('resolves to 0 at once where no work is in progress', async () => {
+    expect(await drainScopes(application(), { timeoutMs: 0 })).toBe(0);
+  });
+
+  it('lets the work in progress finish, and waits until its scope is disposed', async () => {
+    const app = application();
+    const { done, finish, signal } = working(app);
+    const drained = vi.fn<(stillRunning: number) => void>();
+    const draining = drainScopes(app).then(drained);
+    await turn();
+    expect(drained).not.toHaveBeenCalled();
+    finish();
+    await draining;
+    expect(drained).toHaveBeenCalledExactlyOnceWith(0);
+    expect(openScopes(app)).toEqual([]);
+    expect([await done, signal().aborted]).toEqual(['done', false]);
+  });
+
+  it('refuses new work from the first moment on, and forever', async () => {
+    const app = application();
+    const { done, finish } = working(app);
+    const draining = drainScopes(app);
+    const refused = { code: 'AMBIT_DRAINING', hint: expect.stringContaining('drainScopes()') as string };
+    await expect(inScope(app, {}, () => 1)).rejects.toMatchObject(refused);
+    finish();
+    await Promise.all([draining, done]);
+    await expect(inScope(app, {}, () => 1)).rejects.toMatchObject(refused);
+    expect(openScopes(app)).toEqual([]);
+  });
+
+  it('lets work in progress open scopes of its own', async () => {
+    const app = application();
+    const { opened, open } = gate();
+    const connection = inScope(app, {}, async (scope) => {
+      await opened;
+      return inScope(scope, { tags: ['message'] }, ({ tags }) => tags);
+    });
+    const draining = drainScopes(app);
+    open();
+    expect(await connection).toEqual(['message']);
+    expect(await draining).toBe(0);
+  });
+
+  it('aborts work that takes longer than timeoutMs, and waits for it again', async () => {
+    const app = application();
+    const stopped = inScope(
+      app,
+      {},
+      (_scope, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+        }),
+    ).catch((error: unknown) => error as ContainerError);
+    expect(await drainScopes(app, { timeoutMs: 1 })).toBe(0);
+    expect(await stopped).toMatchObject({ code: 'AMBIT_DRAIN_TIMEOUT', message: expect.stringContaining('1 ms') });
+    expect(openScopes(app)).toEqual([]);
+  });
+
+  it('tells how many ignore that; the container then disposes their scopes, and they settle when they like', async () => {
+    const app = application();
+    const [first, second] = [working(app), working(app)];
+    expect(await drainScopes(app, { timeoutMs: 0, abortTimeoutMs: 0 })).toBe(2);
+    expect([first.signal().aborted, second.signal().aborted]).toEqual([true, true]);
+    await app.dispose();
+    expect(openScopes(app)).toEqual([]);
+    first.finish();
+    second.finish();
+    expect(await Promise.all([first.done, second.done])).toEqual(['done', 'done']);
+  });
+
+  it('waits without a limit for Infinity', async () => {
+    const app = application();
+    const { done, finish, signal } = working(app);
+    const draining = drainScopes(app, { timeoutMs: Infinity });
+    // A timer for Infinity would fire within a millisecond.
+    await new Promise((resolve) => void setTimeout(resolve, 5));
+    expect(signal().aborted).toBe(false);
+    finish();
+    expect(await draining).toBe(0);
+    await done;
+  });
+
+  it('returns the outcome of the first call when called again', async () => {
+    const app = application();
+    const { done, finish, signal } = working(app);
+    const both = [drainScopes(app), drainScopes(app, { timeoutMs: 0, abortTimeoutMs: 0 })];
+    // The times of the second call would be over by then.
+    await new Promise((resolve) => void setTimeout(resolve, 5));
+    expect(signal().aborted).toBe(false);
+    finish();
+    expect(await Promise.all(both)).toEqual([0, 0]);
+    expect(await done).toBe('done');
+  });
+
+  it('leaves other containers alone', async () => {
+    const [stopping, other] = [application(), application()];
+    await drainScopes(stopping);
+    expect(await inScope(other, {}, () => 1)).toBe(1);
+  });
+
+  it.each([-1, Number.NaN, '5s', null])('refuses %s as a time', async (time) => {
+    const options = { timeoutMs: time as number };
+    await expect(drainScopes(application(), options)).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
   });
 });
