@@ -85,7 +85,7 @@ const PROGRAMS = [
   'packages/idempotency/test/rollback-on-timeout.test.ts',
   'packages/outbox/test/{kills,summer-time}.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
-  'service/test/{backup,backup-under-load,events,log-output,migrations,npm-start}.test.ts',
+  'service/test/{backup,events,log-output,migrations,npm-start}.test.ts',
   'service/test/storage-faults.test.ts',
   'service/test/{small-heap.isolated,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas,transaction-check}.test.ts',

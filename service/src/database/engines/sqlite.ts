@@ -45,7 +45,7 @@ export function sqliteEngine(config: SqliteConfig): IEngine {
   return engine;
 }
 
-/** Each folder by itself: with `recursive`, Node tries for ever below `/proc`. */
+/** Each folder by itself: with `recursive`, Node tries forever below `/proc`. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
