@@ -1,17 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { hasSubscribers } from 'node:diagnostics_channel';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { HOST_VARIANTS } from '../src/config/config.js';
 import { readConfig, startService } from '../src/index.js';
 import { listening } from './support/ports.js';
 import { ServiceProcess } from './support/service-process.js';
-
-test.each(['package.json', 'deploy/Dockerfile'])('%s builds the scripts of the inspector', (file) => {
-  const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
-  expect(text).toMatch(/tsc -b service && node packages\/inspector\/bundle\.mjs/);
-});
 
 test('the entry point of the service loads no framework before one is chosen, though it exports routes for one', () => {
   const program = `
