@@ -143,9 +143,9 @@ describe.each(PROCEDURES)('a backup of $name while orders are placed', ({ missin
 
     const acknowledged = new Map<string, string>();
     const happenings = new Happenings();
-    let isOver = false;
+    const over = new AbortController();
     const clients = Array.from({ length: CLIENTS }, async (_, client) => {
-      for (let n = 0; !isOver; n += 1) {
+      for (let n = 0; !over.signal.aborted; n += 1) {
         const key = `key-${client}-${n}`;
         const response = await order(url, key);
         expect(response.status).toBe(201);
@@ -156,7 +156,7 @@ describe.each(PROCEDURES)('a backup of $name while orders are placed', ({ missin
     await Promise.race([happenings.until(() => acknowledged.size >= 50, '50 orders', 50_000), ...clients]);
     const before = new Map(acknowledged);
     await backUp(env);
-    isOver = true;
+    over.abort();
     await Promise.all(clients);
     expect(acknowledged.size).toBeGreaterThan(before.size);
 

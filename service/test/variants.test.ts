@@ -7,6 +7,7 @@ import { userRoutes, type UserRoutesOptions } from '../src/index.js';
 import type { IUserRepository, NewUser, User } from '../src/users/users.js';
 import { onBothHosts } from './support/every-stage.js';
 import { addressOf, REFUSED_USERS } from './support/refused-users.js';
+import { ordersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
@@ -43,17 +44,12 @@ onBothHosts((stage) => {
     return audit;
   };
 
-  test('user_created tells the new user, and on Express the request as well', async () => {
+  test.each([
+    ['without a key', {}],
+    ['under a key', { 'idempotency-key': 'a-key' }],
+  ])('%s user_created tells the new user, and on Express the request as well', async (_how, sent) => {
     const audit = audited();
-    const { body, headers } = await stage.post<{ id: string }>('/api/users', ADA);
-    const userId = body.id;
-    const data = isFastify ? { userId } : { userId, requestId: headers.get('x-request-id') };
-    expect(audit.notes).toEqual([['user_created', data]]);
-  });
-
-  test('user_created tells the same for a user created under a key', async () => {
-    const audit = audited();
-    const { body, headers } = await stage.post<{ id: string }>('/api/users', ADA, { 'idempotency-key': 'a-key' });
+    const { body, headers } = await stage.post<{ id: string }>('/api/users', ADA, sent);
     const userId = body.id;
     const data = isFastify ? { userId } : { userId, requestId: headers.get('x-request-id') };
     expect(audit.notes).toEqual([['user_created', data]]);
@@ -107,6 +103,34 @@ onBothHosts((stage) => {
     stage.replace(ofTransaction.to('IAuditLogger'));
     const { body } = await stage.post<{ id: string }>('/api/orders', ORDER);
     expect(audit.notes).toEqual(isFastify ? [['order_created', { orderId: body.id }]] : []);
+  });
+
+  test('an order is audited on Fastify before it is stored: after a failed COMMIT there is a record, and no order', async () => {
+    stage.before('commit', () => Promise.reject(new Error('It went wrong')));
+    expect((await stage.post('/api/orders', ORDER)).status).toBeGreaterThanOrEqual(500);
+    expect(stage.app.log.audits).toMatchObject(isFastify ? [{ action: 'order_created' }] : []);
+    expect(await stage.rows('SELECT id FROM orders')).toEqual([]);
+  });
+
+  test('what was refused or failed before COMMIT, and a single user, are not audited', async () => {
+    await stage.rows(`INSERT INTO stock (product_id, level) VALUES ('apple', 0)`);
+    expect((await stage.post('/api/orders', ORDER)).status).toBe(409);
+    stage.replace(ordersAnd(() => Promise.reject(new Error('It went wrong'))));
+    expect((await stage.post('/api/orders', { items: [{ productId: 'pear', quantity: 1 }] })).status).toBe(500);
+    for (const path of ['/api/users', '/api/orders']) expect((await stage.post(path, {})).status).toBe(400);
+    for (const path of ['/api/users?limit=0', `/api/users/${crypto.randomUUID()}`]) await stage.get(path);
+    expect(stage.app.log.audits).toEqual([]);
+  });
+
+  test('an audit record has no userId of an anonymous caller, and never takes a fixed field from its data', async () => {
+    await using request = stage.app.container.createScope({ tags: ['request'] });
+    const audit = request.resolve('IAuditLogger');
+    await audit.log('tried', {});
+    await audit.log('tried', { type: 'x', action: 'y', timestamp: 'z', userId: 'u', requestId: 'r' });
+    const [anonymous, record] = stage.app.log.audits;
+    expect(anonymous).not.toHaveProperty('userId');
+    expect(record).toMatchObject({ type: 'audit', action: 'tried', userId: 'u', requestId: 'r' });
+    expect(record?.['timestamp']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
   test('an order that cannot be audited is not stored, on Fastify', async () => {
