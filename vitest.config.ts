@@ -88,7 +88,7 @@ const PROGRAMS = [
   'service/test/{backup,events,log-output,migrations,npm-start}.test.ts',
   'service/test/storage-faults.test.ts',
   'service/test/{small-heap.isolated,replicas,start,stock-command,stop,terminal,unusable-database}.test.ts',
-  'examples/test/{programs,read-replicas,transaction-check}.test.ts',
+  'examples/test/{programs,read-replicas}.test.ts',
   'examples/recipes/test/*.test.ts',
   'examples/tenants/test/*.test.ts',
   'tools/test/{docs,graphs-agree,release}.test.ts',

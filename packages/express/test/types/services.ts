@@ -1,5 +1,4 @@
-import type { Request, RequestHandler } from 'express';
-import express from 'express';
+import express, { type Request, type RequestHandler, type Response, Router } from 'express';
 import { Container, type IContainer } from '@ambit/container';
 import { containerMiddleware, requireTransactionScope, resolve, withDeps, withTransaction } from '@ambit/express';
 
@@ -94,3 +93,44 @@ class Foreign {
   dispose(): void {}
 }
 containerMiddleware(new Foreign());
+
+interface OrderParams {
+  readonly orderId: string;
+}
+interface Order {
+  readonly id: number;
+}
+
+const container = new Container();
+const paths = express();
+
+// Before our middlewares and behind them, the parameters of the path are typed as without them.
+paths.post('/orders/:orderId', (req) => exactly<string>()(req.params.orderId)(true));
+paths.post('/orders/:orderId', withTransaction(), (req) => {
+  exactly<string>()(req.params.orderId)(true);
+  // error: Property 'missing' does not exist
+  req.params.missing;
+});
+paths.post('/orders/:orderId', containerMiddleware(container), withTransaction({ readOnly: true }), (req) =>
+  exactly<string>()(req.params.orderId)(true),
+);
+Router().get('/orders/:orderId', withTransaction(), (req) => exactly<string>()(req.params.orderId)(true));
+paths.route('/orders/:orderId').post(withTransaction(), (req) => exactly<string>()(req.params.orderId)(true));
+paths.use('/orders/:orderId', withTransaction());
+
+// A handler that says its types itself is taken behind them.
+paths.post('/orders/:orderId', withTransaction(), (req: Request<OrderParams, Order, Order>, res: Response<Order>) => {
+  exactly<OrderParams>()(req.params)(true);
+  res.json(req.body);
+});
+const typed: RequestHandler<OrderParams, Order, Order, { dry?: string }> = (req, res) => void res.json(req.body);
+paths.post('/orders/:orderId', withTransaction(), typed);
+paths.post(
+  '/orders/:orderId',
+  withTransaction(),
+  withDeps({}, (req: Request<OrderParams>) => req.params.orderId),
+);
+const list: RequestHandler<OrderParams, Order, Order, { dry?: string }>[] = [withTransaction(), typed];
+paths.post<OrderParams, Order, Order, { dry?: string }>('/orders/:orderId', ...list);
+const anyMiddleware: RequestHandler = withTransaction();
+paths.use(anyMiddleware);
