@@ -25,7 +25,7 @@ export interface Followed extends Pick<Arrival, 'route'> {
   readonly raw: IncomingMessage;
 }
 
-/** The inspector without a host, [for others](../README.md#other-hosts) than Express and Fastify. */
+/** The inspector without a host, for others than Express and Fastify. */
 export class Inspector {
   /** The option `enabled`. If it is false, the host serves no page and records nothing. */
   readonly enabled: boolean;
