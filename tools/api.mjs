@@ -321,6 +321,9 @@ function mentionsOf(node) {
   return [...names, ...below];
 }
 
+/** The summary of an interface for objects of another library, which documents their methods. */
+const OF_ANOTHER_LIBRARY = /^The members of /;
+
 /** Methods whose meaning a protocol of the language fixes. */
 const OF_A_PROTOCOL = /^(\[Symbol\.\w+\]|constructor)$/;
 
@@ -335,7 +338,9 @@ function gapsIn(symbol, from) {
   const needsExample = symbol.kind === 'class' || (symbol.kind === 'function' && !FOR_AUTHORS.test(from));
   const example =
     needsExample && symbol.doc.examples.length === 0 ? [{ at: symbol, lacks: `${symbol.name}: @example` }] : [];
-  const members = symbol.members.flatMap((member) => textGaps(member, `${symbol.name}.${member.name}`));
+  const members = symbol.members
+    .flatMap((member) => textGaps(member, `${symbol.name}.${member.name}`))
+    .filter(({ lacks }) => lacks.endsWith('summary') || !OF_ANOTHER_LIBRARY.test(symbol.doc.summary));
   return [...textGaps(symbol, symbol.name), ...example, ...members];
 }
 

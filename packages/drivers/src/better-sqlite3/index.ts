@@ -18,25 +18,11 @@ export interface BetterSqlite3 {
   readonly open: boolean;
   /** Whether a transaction is open. */
   readonly inTransaction: boolean;
-  /**
-   * Runs a statement of this package, such as BEGIN.
-   *
-   * @param sql - the statement
-   * @returns whatever the driver returns; it is not used
-   */
+  /** Runs a statement of this package, such as BEGIN. */
   exec(sql: string): unknown;
-  /**
-   * Prepares a statement of the application.
-   *
-   * @param sql - the statement
-   * @returns a `Statement` of better-sqlite3
-   */
+  /** Prepares a statement of the application. */
   prepare(sql: string): object;
-  /**
-   * Closes the database.
-   *
-   * @returns whatever the driver returns; it is not used
-   */
+  /** Closes the database. */
   close(): unknown;
 }
 

@@ -12,62 +12,25 @@ type Listener = (error?: Error) => void;
 
 /** The members of a `PoolClient` of `pg` that the pool uses. */
 export interface PgClient {
-  /**
-   * Sends a statement.
-   *
-   * @param config - the `QueryConfig` of `pg`
-   * @returns the `QueryResult` of `pg`
-   */
+  /** Sends a statement. */
   query(config: object): Promise<unknown>;
-  /**
-   * Adds a listener, which tells a lost connection from one that works.
-   *
-   * @param event - that the connection failed, or that it was closed
-   * @param listener - called at each such event
-   * @returns whatever the driver returns; it is not used
-   */
+  /** Adds a listener, which tells a lost connection from one that works. */
   on(event: 'error' | 'end', listener: Listener): unknown;
-  /**
-   * Removes a listener that `on()` has added.
-   *
-   * @param event - the event that it was added for
-   * @param listener - the same function
-   * @returns whatever the driver returns; it is not used
-   */
+  /** Removes a listener that `on()` has added. */
   removeListener(event: 'error' | 'end', listener: Listener): unknown;
-  /**
-   * Returns the client to its pool.
-   *
-   * @param destroy - `true` where it may be broken: it is closed instead
-   */
+  /** Returns the client to its pool. */
   release(destroy?: boolean): void;
-  /**
-   * The parser for values of a type, which is used where `types` of `execute()` has none.
-   *
-   * @param oid - the number of the type in PostgreSQL
-   * @param format - of the values: as text
-   * @returns the parser
-   */
+  /** The parser for values of a type, which is used where `types` of `execute()` has none. */
   getTypeParser(oid: number, format?: never): unknown;
 }
 
 /** The members of a `Pool` of `pg` that ours uses. */
 export interface PgPool {
-  /**
-   * Checks a client out.
-   *
-   * @returns the client
-   */
+  /** Checks a client out. */
   connect(): Promise<PgClient>;
   /** Closes all clients. */
   end(): Promise<void>;
-  /**
-   * Hears of clients whose connection was lost while they were idle, and of those that are checked out.
-   *
-   * @param event - `error` or `acquire`
-   * @param listener - is called with the error, or with the client
-   * @returns the pool
-   */
+  /** Hears of clients whose connection was lost while they were idle, and of those that are checked out. */
   on?(event: 'error' | 'acquire', listener: (errorOrClient: object) => void): unknown;
   /** What the pool was made with: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
   readonly options?: { readonly max?: number | undefined };

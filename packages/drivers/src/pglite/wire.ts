@@ -10,31 +10,15 @@ interface Result {
 
 /** The members of PGlite that the pool uses, from version 0.5.16 on. */
 export interface PGlite {
-  /**
-   * Runs one statement.
-   *
-   * @param sql - the statement, with `$1 ... $n`
-   * @param params - the values of `$1 ... $n`
-   * @param options - the `QueryOptions` of PGlite: the shape of the rows, and parsers
-   * @returns the `Results` of PGlite
-   */
+  /** Runs one statement. */
   query(sql: string, params?: never[], options?: object): Promise<unknown>;
-  /**
-   * Runs a statement of this package that cleans the connection for its next user.
-   *
-   * @param sql - the statement
-   * @returns whatever PGlite returns; it is not used
-   */
+  /** Runs a statement of this package that cleans the connection for its next user. */
   exec(sql: string): Promise<unknown>;
   /** Closes the database. */
   close(): Promise<void>;
   /** Whether it is closed. */
   readonly closed: boolean;
-  /**
-   * True if a transaction is open.
-   *
-   * @returns true from BEGIN to COMMIT or ROLLBACK
-   */
+  /** True if a transaction is open. */
   isInTransaction(): boolean;
   /** Its own parsers, by the number of the type. It has none for a type that it gives as text. */
   readonly parsers: Readonly<Record<string, unknown>>;

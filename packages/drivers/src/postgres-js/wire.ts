@@ -25,22 +25,9 @@ type Transform = { readonly from?: ((value: never, column?: never) => unknown) |
 
 /** The members of a reserved connection of postgres.js that the pool uses. */
 export interface PostgresJsReserved {
-  /**
-   * Sends one statement.
-   *
-   * @param text - the statement, with `$1 ... $n`
-   * @param params - the values of `$1 ... $n`
-   * @param options - which protocol to use, and whether to prepare the statement
-   * @returns a `PendingQuery` of postgres.js
-   */
+  /** Sends one statement. */
   unsafe(text: string, params?: never[], options?: object): object;
-  /**
-   * Announces the type of a value, which the library would otherwise ask the server for.
-   *
-   * @param value - the value
-   * @param oid - the number of the type
-   * @returns a `Parameter` of postgres.js
-   */
+  /** Announces the type of a value, which the library would otherwise ask the server for. */
   typed(value: never, oid: number): object;
   /** Returns the connection to its pool. */
   release(): void;
@@ -48,26 +35,11 @@ export interface PostgresJsReserved {
 
 /** The members of postgres.js that the pool uses. */
 export interface PostgresJs {
-  /**
-   * Sends a statement of this package on any connection.
-   *
-   * @param text - the statement
-   * @param params - none
-   * @param options - which protocol to use, and what is called with the connection
-   * @returns a `PendingQuery` of postgres.js
-   */
+  /** Sends a statement of this package on any connection. */
   unsafe(text: string, params?: never[], options?: object): object;
-  /**
-   * Checks a connection out.
-   *
-   * @returns the connection
-   */
+  /** Checks a connection out. */
   reserve(): Promise<PostgresJsReserved>;
-  /**
-   * Closes all connections.
-   *
-   * @param options - how many seconds to wait for statements in progress
-   */
+  /** Closes all connections. */
   end(options?: { timeout?: number }): Promise<void>;
   /** The options of `postgres()`: how many connections there may be, the parsers by the number of the type, and transforms. */
   readonly options: {

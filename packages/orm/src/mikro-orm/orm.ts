@@ -16,27 +16,15 @@ export interface MikroOrm<EM extends MikroEntityManager> {
   readonly em: EM;
 }
 
-/** An `EntityManager` of MikroORM. */
+/** The members of an `EntityManager` of MikroORM that the adapter uses. */
 export interface MikroEntityManager {
-  /**
-   * Creates an entity manager with an identity map of its own.
-   *
-   * @returns the fork
-   */
+  /** Creates an entity manager with an identity map of its own. */
   fork(): this;
   /** Writes what has changed to the database. */
   flush(): Promise<void>;
-  /**
-   * Makes its queries statements of a transaction.
-   *
-   * @param context - what MikroORM passes around as the transaction
-   */
+  /** Makes its queries statements of a transaction. */
   setTransactionContext(context: never): void;
-  /**
-   * The connection that all entity managers of a MikroORM share.
-   *
-   * @returns the connection of MikroORM
-   */
+  /** The connection that all entity managers of a MikroORM share. */
   getConnection(): unknown;
 }
 

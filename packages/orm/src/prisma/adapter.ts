@@ -10,15 +10,11 @@ import { executeOn, withinInnermostRun } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { ownTransaction } from '../target.js';
 
-/** What `@prisma/adapter-pg` exports as `PrismaPg`, and what Prisma takes as `adapter`. */
+/** The members of a `PrismaPg` of `@prisma/adapter-pg`, which Prisma takes as `adapter`. */
 export interface AdapterFactory {
   /** The database: `postgres`. */
   readonly provider: string;
-  /**
-   * Makes an adapter, which sends the statements of a client.
-   *
-   * @returns the adapter
-   */
+  /** Makes an adapter, which sends the statements of a client. */
   connect(): Promise<object>;
 }
 

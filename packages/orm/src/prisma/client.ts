@@ -58,14 +58,9 @@ function isName(name: PropertyKey): name is string {
   return typeof name === 'string' && name !== 'then';
 }
 
-/** A client that `prisma generate` has made. */
+/** The members of a client that `prisma generate` has made. */
 export interface PrismaClientLike {
-  /**
-   * Runs work in a transaction of Prisma.
-   *
-   * @param args - the work, and its time limits
-   * @returns what the work returns
-   */
+  /** Runs work in a transaction of Prisma. */
   $transaction(...args: never[]): Promise<unknown>;
 }
 

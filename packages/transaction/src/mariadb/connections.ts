@@ -1,19 +1,8 @@
 /** The members of a connection of `mysql2/promise` that the pool uses. */
 export interface Mysql2Connection {
-  /**
-   * Sends a statement of this package, such as COMMIT.
-   *
-   * @param sql - the statement
-   * @returns the result and the fields
-   */
+  /** Sends a statement of this package, such as COMMIT. */
   query(sql: string): Promise<unknown>;
-  /**
-   * Prepares and runs a statement of the application.
-   *
-   * @param options - the `QueryOptions` of mysql2, with the statement and its values
-   * @param values - not used
-   * @returns the result and the fields
-   */
+  /** Prepares and runs a statement of the application. */
   execute(options: never, values?: never): Promise<unknown>;
   /** Returns the connection to its pool. */
   release(): void;
@@ -29,20 +18,12 @@ export interface Mysql2Connection {
 
 /** The members of a pool of `mysql2/promise` that ours uses. */
 export interface Mysql2Pool {
-  /**
-   * Checks a connection out.
-   *
-   * @returns the connection
-   */
+  /** Checks a connection out. */
   getConnection(): Promise<Mysql2Connection>;
   /** Closes all connections. */
   end(): Promise<void>;
   /**
    * Hears who takes connections, and returns them. Without it each connection is looked at before each use, which costs a statement.
-   *
-   * @param event - an idle connection was taken, or one became idle
-   * @param listener - is called with the connection that stays
-   * @returns the pool
    */
   on?(event: 'acquire' | 'release', listener: (connection: object) => void): unknown;
 }
