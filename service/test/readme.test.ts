@@ -7,16 +7,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Config, readConfig } from '../src/config/config.js';
 import { ServiceProcess } from './support/service-process.js';
 
-const VARYING = {
-  id: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/,
-  time: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/,
-} as const;
-const ANY_VARYING = new RegExp(
-  Object.values(VARYING)
-    .map(({ source }) => source)
-    .join('|'),
-  'g',
-);
+const ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
+const ID_OR_TIME = new RegExp(`${ID.source}|\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z`, 'g');
 const HTTP_DATE = /\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g;
 
 /**
@@ -28,18 +20,14 @@ class ShownValues {
 
   /** The text of the page with the real ids and times in it. */
   toReal(shown: string): string {
-    return shown.replaceAll(ANY_VARYING, (text) => this.#real.get(text) ?? text);
+    return shown.replaceAll(ID_OR_TIME, (text) => this.#real.get(text) ?? text);
   }
 
   /** The same, after the ids and times that are new on the page were assigned those of this response. */
   learn(shown: string, real: string): string {
-    const pairs = (shown.match(ANY_VARYING) ?? []).map(
-      (text, index) => [text, real.match(ANY_VARYING)?.[index]] as const,
-    );
-    for (const [text, inResponse] of pairs) {
-      if (inResponse !== undefined && kindOf(text) === kindOf(inResponse) && !this.#real.has(text))
-        this.#real.set(text, inResponse);
-    }
+    const inResponse = real.match(ID_OR_TIME) ?? [];
+    for (const [index, text] of (shown.match(ID_OR_TIME) ?? []).entries())
+      if (!this.#real.has(text)) this.#real.set(text, inResponse[index] ?? text);
     return this.toReal(shown);
   }
 }
@@ -51,10 +39,6 @@ function comparable(text: string): string {
     .replaceAll('\r\n', '\n')
     .replaceAll(/[ \t]+/g, ' ')
     .trim();
-}
-
-function kindOf(text: string): string | undefined {
-  return Object.entries(VARYING).find(([, pattern]) => pattern.test(text))?.[0];
 }
 
 const ROOT = new URL('../../', import.meta.url);

@@ -93,24 +93,17 @@ describe.each(['express', 'fastify'] as const)('beside an SDK for spans and metr
     for (const record of [line, ...log.audits]) expect(record).not.toHaveProperty('trace_id');
   });
 
-  test('TRACES=1 alone creates spans, and no metrics', async () => {
+  test('TRACES=1 alone creates spans, no metrics, and their ids in every line of a request, audit records included', async () => {
     const { host, log, url } = await observed(variant, { TRACES: '1' });
     await request(url, ORDER);
-    await log.finds({ msg: 'request', path: '/api/orders' });
+    await request(url, { path: '/api/users' });
+    const line = await log.finds({ msg: 'request', path: '/api/users' });
+    const audit = await log.finds({ type: 'audit', action: 'users_listed' });
     await host.close(0);
     expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(
       expect.arrayContaining(['request scope', 'transaction', 'INSERT']),
     );
     expect(await hasMetrics()).toBe(false);
-  });
-
-  test('every line of a request has the ids of its trace, audit records included', async () => {
-    const { host, log, url } = await observed(variant, { TRACES: '1' });
-    await request(url, { path: '/api/users' });
-
-    const line = await log.finds({ msg: 'request', path: '/api/users' });
-    const audit = await log.finds({ type: 'audit', action: 'users_listed' });
-    await host.close(0);
     expect(line).toMatchObject({ trace_id: expect.stringMatching(/^[0-9a-f]{32}$/), span_id: expect.any(String) });
     expect(audit).toMatchObject({ trace_id: line['trace_id'], span_id: line['span_id'] });
   });
