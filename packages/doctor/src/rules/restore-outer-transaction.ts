@@ -6,7 +6,7 @@ import type { Check } from './rule.js';
 
 export const restoreOuterTransaction: Check = {
   name: 'restore-outer-transaction',
-  description: 'What sets the current transaction sets back the one before it',
+  description: 'Code that sets the current transaction sets back the one before it',
   fix: 'Keep what was there (`const outer = store.tx`) and set it back, or join the transaction that is open.',
   *find(file) {
     for (const cleared of file.all('AssignmentExpression')) {
