@@ -16,7 +16,6 @@ export const VIEWS: Readonly<Record<string, string>> = {
   now: 'Now',
   requests: 'Requests',
   graph: 'Graph',
-  totals: 'Totals',
 };
 
 export function parseAddress(hash: string): Address {

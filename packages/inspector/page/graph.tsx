@@ -4,7 +4,6 @@ import { useEffect } from 'preact/hooks';
 import type { GraphProblem, GraphView, ServiceNode, Total } from '../src/wire.js';
 import { address, boot, now, read } from './data.js';
 import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
-import { useNewest } from './parts.js';
 import { count, duration, lastOf, lifetimeOf, times } from './words.js';
 
 const graph = signal<GraphView | undefined>(undefined);
@@ -27,8 +26,14 @@ const existing = computed((): Existing => {
 export function Graph(): JSX.Element | null {
   const { at } = address.value;
   const view = graph.value;
-  const totals = useNewest<readonly Total[]>('services');
-  useEffect(() => void (services.value = totals ?? []), [totals]);
+  useEffect(() => {
+    // The message after the next one may have more luck.
+    if (now.value)
+      void read<readonly Total[]>('services').then(
+        (all) => (services.value = all),
+        () => undefined,
+      );
+  }, [now.value]);
   useEffect(() => {
     if (boot.value !== undefined) void read<GraphView>('graph').then((loaded) => (graph.value = loaded));
   }, [boot.value]);

@@ -4,14 +4,12 @@ import { address, connect, connection, formatAddress, go, troubles, VIEWS } from
 import { Graph } from './graph.js';
 import { Now } from './now.js';
 import { Requests } from './requests.js';
-import { Totals } from './totals.js';
 import { troubleCount } from './words.js';
 
 const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
   now: Now,
   requests: Requests,
   graph: Graph,
-  totals: Totals,
 };
 
 /** The views, what is wrong, and whether the page hears of it. */

@@ -2,19 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
 import { boot, earlier, formatAddress, now, state, troubles } from './data.js';
 import { CauseCard, Place, useStill } from './parts.js';
-import {
-  clock,
-  count,
-  duration,
-  lastOf,
-  lifetimeOf,
-  poolLine,
-  routeText,
-  transactionsLine,
-  troublesLine,
-} from './words.js';
-
-const MOST_OLD = 5;
+import { clock, count, duration, lastOf, poolLine, routeText, transactionsLine, troublesLine } from './words.js';
 
 /** What is wrong, and what goes on. */
 export function Now(): JSX.Element {
@@ -44,29 +32,13 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
   return (
     <section class="card">
       <h2>Open scopes</h2>
-      {kinds.map(({ box, open }) => (
-        <p key={box} class="chips">
-          <span class="badge" data-lifetime={lifetimeOf(box)} title={box}>
-            {lastOf(box)}
-          </span>
-          {count(open)} open
-        </p>
-      ))}
-      {scopes.length > 0 && <p class="hint">Open for long:</p>}
-      {scopes.slice(0, MOST_OLD).map(({ id, box, age, atLeast, where }) => (
+      <p class="hint">{kinds.map(({ box, open }) => `${count(open)} ${lastOf(box)}`).join(', ')}</p>
+      {scopes.map(({ id, box, age, where }) => (
         <p key={id} class="old">
-          {lastOf(box)} for {atLeast && 'more than '}
-          {duration(age)}
-          {where === undefined && ', opened before the recording began'}
-          {where !== undefined && (
-            <>
-              {', opened at '}
-              <Place where={where} />
-            </>
-          )}
+          {lastOf(box)} for {duration(age)}, opened{' '}
+          {where === undefined ? 'before the recording began' : <Place where={where} />}
         </p>
       ))}
-      {scopes.length > MOST_OLD && <p class="hint">and {count(scopes.length - MOST_OLD)} more</p>}
     </section>
   );
 }

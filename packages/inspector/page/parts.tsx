@@ -1,8 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import type { Cause } from '../src/wire.js';
-import { now, read } from './data.js';
 import type { Mark } from './words.js';
 
 export function Badge({ text, mood, title }: Mark): JSX.Element {
@@ -51,29 +50,6 @@ export function useStill<T>(
     onPointerLeave: () => void (isOver.value = false),
   };
   return { shown, newer: current.size, isOver, handlers };
-}
-
-/** A search field, whose text is in the address or of its component. */
-export function Search(props: {
-  readonly label: string;
-  readonly placeholder: string;
-  readonly value?: string;
-  readonly onSearch: (text: string) => void;
-}): JSX.Element {
-  const { label, onSearch, ...rest } = props;
-  return (
-    <input type="search" aria-label={label} {...rest} onInput={({ currentTarget }) => onSearch(currentTarget.value)} />
-  );
-}
-
-/** Reads something with each message of the server, as long as the component is shown. */
-export function useNewest<T>(path: string): T | undefined {
-  const [value, setValue] = useState<T | undefined>(undefined);
-  useEffect(() => {
-    // The message after the next one may have more luck.
-    if (now.value) void read<T>(path).then(setValue, () => undefined);
-  }, [path, now.value]);
-  return value;
 }
 
 /** A file's name is not broken in its middle: only after a slash. */

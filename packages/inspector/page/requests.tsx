@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
 import { address, boot, formatAddress, go, idOf, newest, now, read, refOf, requests } from './data.js';
-import { Badge, badgeOf, Search, useStill } from './parts.js';
+import { Badge, badgeOf, useStill } from './parts.js';
 import { RequestView } from './request.js';
 import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
 
@@ -76,11 +76,12 @@ function RequestList(): JSX.Element {
   return (
     <div class="card listing">
       <div class="tools chips">
-        <Search
-          label="Filter"
+        <input
+          type="search"
+          aria-label="Filter"
           placeholder="Filter: trouble, or words of route, status, marks …"
           value={q}
-          onSearch={(text) => go({ ...address.value, q: text }, 'replace')}
+          onInput={({ currentTarget }) => go({ ...address.value, q: currentTarget.value }, 'replace')}
         />
         <p class="hint numbers-line">
           {now.value && listLine(fitting.value.length, now.value.arrived)}

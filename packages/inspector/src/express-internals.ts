@@ -2,22 +2,21 @@ import type { Request } from 'express';
 
 type Declared = RegExp | string | readonly (RegExp | string)[];
 
-/** A layer of a router, in Express 4 and 5. None of it is documented; all of it is read in this file only. */
+/** A layer of a router. None of it is documented; all of it is read in this file only. */
 interface Layer {
   readonly route?: unknown;
   readonly handle?: { readonly stack?: readonly Layer[] };
-  /** Of Express 5 with router 2.3 or newer: the path as it was declared. */
+  /** Of router 2.3 or newer: the path as it was declared. */
   readonly rawPath?: Declared;
   readonly matchers?: readonly ((path: string) => { readonly path: string } | false)[];
   readonly slash?: boolean;
-  /** Of Express 4. */
-  readonly regexp?: RegExp & { readonly fast_slash?: boolean };
 }
 interface Application {
   readonly parent?: Application;
   readonly mountpath: string | readonly string[];
   readonly router?: { readonly stack: readonly Layer[] };
-  readonly _router?: { readonly stack: readonly Layer[] };
+  /** Of Express 4, which does not say what was declared, and throws at `router`. */
+  readonly _router?: unknown;
 }
 
 /** The placeholder of a value of the request. */
@@ -48,9 +47,8 @@ export function routeOf(req: Request): string | undefined {
 function mountOf(app: Application, route: object, path: string): string | undefined {
   const outside = app.parent ? textOf(app.mountpath) : '';
   const inside = `/${partsOf(path).slice(partsOf(outside).length).join('/')}`;
-  // Express 4 throws at `router`, which it had removed.
-  const stack = (app._router ?? app.router)?.stack ?? [];
-  const found = wayTo(route, stack, inside);
+  const stack = app._router === undefined ? app.router?.stack : [];
+  const found = wayTo(route, stack ?? [], inside);
   return found === undefined ? undefined : outside + found;
 }
 
@@ -67,31 +65,18 @@ function wayTo(route: object, stack: readonly Layer[], path: string): string | u
 
 /** The declared pattern of the part of the path that the layer takes, and the rest of the path. */
 function mountedAt(layer: Layer, path: string): { text: string; rest: string } | undefined {
-  if (layer.slash || layer.regexp?.fast_slash) return { text: '', rest: path };
+  if (layer.slash) return { text: '', rest: path };
   const taken = takenBy(layer, path);
   if (taken === undefined) return undefined;
-  const text = layer.rawPath === undefined ? literals(layer, taken) : textOf(layer.rawPath);
-  return { text, rest: path.slice(taken.length) };
+  return { text: textOf(layer.rawPath ?? []), rest: path.slice(taken.length) };
 }
 
 function takenBy(layer: Layer, path: string): string | undefined {
-  if (layer.regexp) return layer.regexp.exec(path)?.[0];
   for (const match of layer.matchers ?? []) {
     const found = match(path);
     if (found) return found.path;
   }
   return undefined;
-}
-
-/** The parts that the layer takes in no other wording. Without a digit or an escape: a pattern may accept digits only. */
-function literals(layer: Layer, taken: string): string {
-  const parts = taken.split('/');
-  const isLiteral = (part: string, i: number): boolean =>
-    /^[a-z_.-]{0,30}$|^v\d$/i.test(part) &&
-    ['x', 'abcdef', part.replaceAll(/\w/g, 'z')].every(
-      (other) => other === part || takenBy(layer, parts.with(i, other).join('/')) === undefined,
-    );
-  return parts.map((part, i) => (part === '' || isLiteral(part, i) ? part : SOMETHING)).join('/');
 }
 
 /** A pattern is shown as its text; an expression, or a choice of several, is not. */

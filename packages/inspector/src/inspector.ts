@@ -25,7 +25,23 @@ export interface Followed extends Pick<Arrival, 'route'> {
   readonly raw: IncomingMessage;
 }
 
-/** The inspector without a host, for others than Express and Fastify. */
+/**
+ * The inspector without a host: what the adapters for Express and Fastify are made of.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:http';
+ * import { Container } from '@ambit/container';
+ *
+ * const inspector = new Inspector({ container: new Container({ tags: ['application'] }), scopes: { tags: ['request'] } });
+ * createServer((req, res) => {
+ *   const respond = () => void res.end('hello');
+ *   if (inspector.enabled && inspector.owns(req)) inspector.handle(req, res);
+ *   else if (inspector.watching) inspector.follow({ raw: req, route: () => '/' }, res, respond);
+ *   else respond();
+ * }).listen(3000);
+ * ```
+ */
 export class Inspector {
   /** The option `enabled`. If it is false, the host serves no page and records nothing. */
   readonly enabled: boolean;

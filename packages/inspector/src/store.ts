@@ -36,8 +36,6 @@ interface OpenedScope {
   readonly id: number;
   readonly box: string;
   readonly opened: number;
-  /** It was open before the recording began. */
-  readonly atLeast: boolean;
   readonly request: RequestRecord | undefined;
   /** In its request. */
   readonly record: Recorded | undefined;
@@ -61,7 +59,7 @@ interface Held {
 const MOST_KINDS = 100;
 /** The newest are known where more scopes than these are open. */
 const MOST_OPEN = 5000;
-const MOST_SHOWN = 40;
+const MOST_SHOWN = 5;
 /** Those who waited for a connection look at them within the same milliseconds. */
 const MOST_ENDED = 256;
 const MOST_ROWS = 1000;
@@ -358,12 +356,13 @@ export class Store {
     this.#touch(record);
   }
 
-  #open(scope: Container, box: string, atLeast: boolean, request: RequestRecord | undefined): void {
+  /** @param isOlder - than the recording */
+  #open(scope: Container, box: string, isOlder: boolean, request: RequestRecord | undefined): void {
     const opened = this.now();
     // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
-    const where = atLeast ? undefined : new Where(scope.createScope);
+    const where = isOlder ? undefined : new Where(scope.createScope);
     const record = request?.scopeOpened(box, opened);
-    const known = { id: ++this.#ids, box, opened, atLeast, request, record, where };
+    const known = { id: ++this.#ids, box, opened, request, record, where };
     const entry: OpenedScope = { ...known, services: [], inTransaction: false, leaked: false };
     this.#scopes.set(scope, entry);
     this.#openScopes.set(entry.id, entry);
@@ -404,10 +403,10 @@ export class Store {
       scopes: open
         .filter(({ id, opened }) => id > 1 && opened <= old)
         .slice(0, MOST_SHOWN)
-        .map(({ id, box, opened, atLeast, where, request }): OpenScope => {
+        .map(({ id, box, opened, where, request }): OpenScope => {
           const line = where?.line;
           const more = { ...(line !== undefined && { where: line }), ...(request && { request: request.id }) };
-          return { id, box, age: now - opened, atLeast, ...more };
+          return { id, box, age: now - opened, ...more };
         }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       ...(pool && { pool }),

@@ -48,8 +48,6 @@ export interface OpenScope {
   readonly id: number;
   readonly box: string;
   readonly age: number;
-  /** It was open before the recording began, so it is older than that. */
-  readonly atLeast: boolean;
   readonly where?: string;
   readonly request?: number;
 }
@@ -197,6 +195,7 @@ export interface Step {
 export interface Line {
   /** Where it comes from, such as `log` or `audit`. */
   readonly source: string;
+  /** Such as `info` or `error`. */
   readonly level: string;
   /** The text for the page, up to 2,000 characters. */
   readonly text: string;

@@ -21,7 +21,7 @@ const CUT_OFF = `[document.documentElement.scrollWidth - innerWidth, ...[...docu
   .map((element) => element.outerHTML)]`;
 
 /** An element of each view that is there once requests are shown. */
-const CONTENT = { Now: '#now .trouble', Requests: '#requests .request', Graph: '.service', Totals: 'tbody tr' };
+const CONTENT = { Now: '#now .trouble', Requests: '#requests .request', Graph: '.service' };
 
 /** One story: each test goes on where the one before has left the page. */
 describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
@@ -106,20 +106,6 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     expect(await page.locator('.arrow.in').count()).toBe(1);
     const box = page.locator('[data-id="application"] > [data-id="application > request"]');
     expect(await box.locator('.key').allTextContents()).toContain('IPrices');
-  });
-
-  it('counts routes and statements, sorts them, and leads to the requests of a route', async () => {
-    await go('Totals');
-    const first = page.locator('tbody th').first();
-    await page.getByRole('columnheader', { name: 'count' }).getByRole('button').click();
-    await page.mouse.move(0, 0);
-    await expect.poll(() => first.innerText()).toBe('GET /n-plus-one/:id');
-    await page.getByRole('link', { name: 'statements' }).click();
-    await page.getByRole('searchbox', { name: 'Find' }).fill('select level');
-    await expect.poll(() => first.innerText()).toContain('SELECT level');
-    expect(await page.locator('tbody tr').innerText()).toMatch(/handlers\.mjs:\d+[^]*\t36\t/);
-    await page.getByRole('link', { name: 'GET /n-plus-one/:id' }).click();
-    await expect.poll(() => page.locator('.request').count()).toBe(3);
   });
 
   it.each([
