@@ -46,7 +46,7 @@ async function measure() {
   const rows = Object.keys(ports).map((name) => ({
     name,
     'CPU, of plain': median(rounds.map((round) => round[name].cpu / round.plain.cpu)).toFixed(2),
-    'µs': Math.round(median(rounds.map((round) => round[name].cpu)) / REQUESTS),
+    µs: Math.round(median(rounds.map((round) => round[name].cpu)) / REQUESTS),
     'heap, KB': Math.round(median(rounds.map((round) => round[name].heap)) / REQUESTS / 1000),
   }));
   console.table(rows);
