@@ -1,6 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IDatabasePool } from '@ambit/transaction';
-import type { Attributes, BatchObservableResult, Counter, Histogram, Meter, UpDownCounter } from '@opentelemetry/api';
+import type {
+  Attributes,
+  BatchObservableResult,
+  Counter,
+  Histogram,
+  Meter,
+  MetricOptions,
+  UpDownCounter,
+} from '@opentelemetry/api';
 import {
   type AcquiredMessage,
   type DisposedMessage,
@@ -15,6 +23,15 @@ import {
 /** From an idle connection to a wait that is about to time out, in seconds. */
 const ACQUIRE_BOUNDARIES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** What a metric counts, and the unit of that. */
+const about = (unit: string, description: string): MetricOptions => ({ description, unit: `{${unit}}` });
+
+const seconds = (description: string, explicitBucketBoundaries: number[]): MetricOptions => ({
+  description,
+  unit: 's',
+  advice: { explicitBucketBoundaries },
+});
+
 export class Metrics implements Listener {
   readonly #open: UpDownCounter;
   readonly #opened: Counter;
@@ -26,25 +43,15 @@ export class Metrics implements Listener {
   readonly #counted = new WeakMap<object, Attributes>();
 
   constructor(meter: Meter) {
-    this.#open = meter.createUpDownCounter('ambit.scope.open', {
-      description: 'Scopes that are open',
-      unit: '{scope}',
-    });
-    this.#opened = meter.createCounter('ambit.scope.opened', { description: 'Scopes opened so far', unit: '{scope}' });
-    this.#ended = meter.createCounter('ambit.scope.ended', { description: 'Scopes closed so far', unit: '{scope}' });
-    this.#failures = meter.createCounter('ambit.instance.disposal_failures', {
-      description: 'Instances that failed to dispose',
-      unit: '{instance}',
-    });
-    this.#transactions = meter.createCounter('ambit.transaction.count', {
-      description: 'Transactions by outcome: committed, rolled back, unknown, refused',
-      unit: '{transaction}',
-    });
-    this.#acquiring = meter.createHistogram('db.client.connection.wait_time', {
-      description: 'How long transactions waited for a connection',
-      unit: 's',
-      advice: { explicitBucketBoundaries: ACQUIRE_BOUNDARIES },
-    });
+    this.#open = meter.createUpDownCounter('ambit.scope.open', about('scope', 'Scopes that are open'));
+    this.#opened = meter.createCounter('ambit.scope.opened', about('scope', 'Scopes opened so far'));
+    this.#ended = meter.createCounter('ambit.scope.ended', about('scope', 'Scopes closed so far'));
+    const failures = about('instance', 'Instances that failed to dispose');
+    this.#failures = meter.createCounter('ambit.instance.disposal_failures', failures);
+    const outcomes = about('transaction', 'Transactions by outcome: committed, rolled back, unknown, refused');
+    this.#transactions = meter.createCounter('ambit.transaction.count', outcomes);
+    const waits = seconds('How long transactions waited for a connection', ACQUIRE_BOUNDARIES);
+    this.#acquiring = meter.createHistogram('db.client.connection.wait_time', waits);
   }
 
   scopeOpened({ scope }: ScopeMessage): void {
@@ -82,14 +89,10 @@ export class Metrics implements Listener {
 
 /** Reports the size of the pool at each collection. Returns the function that stops it. */
 export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>): () => void {
-  const connections = meter.createObservableUpDownCounter('db.client.connection.count', {
-    description: 'Connections of the pool, by state',
-    unit: '{connection}',
-  });
-  const pending = meter.createObservableUpDownCounter('db.client.connection.pending_requests', {
-    description: 'Callers that wait for a connection',
-    unit: '{request}',
-  });
+  const states = about('connection', 'Connections of the pool, by state');
+  const connections = meter.createObservableUpDownCounter('db.client.connection.count', states);
+  const callers = about('request', 'Callers that wait for a connection');
+  const pending = meter.createObservableUpDownCounter('db.client.connection.pending_requests', callers);
   const observe = (result: BatchObservableResult): void => {
     const { size } = pool;
     if (!size) return;
@@ -101,18 +104,12 @@ export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>): () =
   return () => meter.removeBatchObservableCallback(observe, [connections, pending]);
 }
 
-interface DeliveredMessage {
+/** Of the three channels: each has the table, and some of the others. */
+interface OutboxMessage {
   readonly table: string;
   readonly lag: number;
-}
-interface FailedMessage {
-  readonly table: string;
-  readonly dead: boolean;
-}
-interface BacklogMessage {
-  readonly table: string;
+  readonly dead: number | boolean;
   readonly pending: number;
-  readonly dead: number;
 }
 
 /** From an event that is delivered at once to one whose receiver was down for hours, in seconds. */
@@ -120,45 +117,28 @@ const LAG_BOUNDARIES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 60
 
 /** Counts what the relays of this process deliver, and reports the backlog that they measured last. Returns the function that stops it. */
 export function watchOutbox(meter: Meter): () => void {
-  const delivered = meter.createCounter('ambit.outbox.delivered', {
-    description: 'Events that a receiver took',
-    unit: '{event}',
-  });
-  const failed = meter.createCounter('ambit.outbox.failed', {
-    description: 'Deliveries that failed, and whether it was the last attempt',
-    unit: '{delivery}',
-  });
-  const lag = meter.createHistogram('ambit.outbox.lag', {
-    description: 'The time from the publication of an event to its delivery',
-    unit: 's',
-    advice: { explicitBucketBoundaries: LAG_BOUNDARIES },
-  });
-  const pending = meter.createGauge('ambit.outbox.pending', {
-    description: 'Events that are not delivered yet',
-    unit: '{event}',
-  });
-  const dead = meter.createGauge('ambit.outbox.dead', {
-    description: 'Events that failed too often',
-    unit: '{event}',
-  });
-  const of = ({ table }: { readonly table: string }) => ({ 'ambit.outbox.table': table });
-  const listeners: Readonly<Record<string, (message: unknown) => void>> = {
+  const delivered = meter.createCounter('ambit.outbox.delivered', about('event', 'Events that a receiver took'));
+  const failures = about('delivery', 'Deliveries that failed, and whether it was the last attempt');
+  const failed = meter.createCounter('ambit.outbox.failed', failures);
+  const lags = seconds('The time from the publication of an event to its delivery', LAG_BOUNDARIES);
+  const lag = meter.createHistogram('ambit.outbox.lag', lags);
+  const pending = meter.createGauge('ambit.outbox.pending', about('event', 'Events that are not delivered yet'));
+  const dead = meter.createGauge('ambit.outbox.dead', about('event', 'Events that failed too often'));
+  const of = ({ table }: OutboxMessage): Attributes => ({ 'ambit.outbox.table': table });
+  const listeners: Readonly<Record<string, (message: OutboxMessage) => void>> = {
     'ambit:outbox:delivered': (message) => {
-      delivered.add(1, of(message as DeliveredMessage));
-      lag.record((message as DeliveredMessage).lag / 1000, of(message as DeliveredMessage));
+      delivered.add(1, of(message));
+      lag.record(message.lag / 1000, of(message));
     },
-    'ambit:outbox:failed': (message) => {
-      const { table, dead: last } = message as FailedMessage;
-      failed.add(1, { ...of({ table }), 'ambit.outbox.dead': last });
-    },
+    'ambit:outbox:failed': (message) => failed.add(1, { ...of(message), 'ambit.outbox.dead': message.dead }),
     'ambit:outbox:backlog': (message) => {
-      const backlog = message as BacklogMessage;
-      pending.record(backlog.pending, of(backlog));
-      dead.record(backlog.dead, of(backlog));
+      pending.record(message.pending, of(message));
+      dead.record(Number(message.dead), of(message));
     },
   };
-  for (const [name, listener] of Object.entries(listeners)) subscribe(name, listener);
+  const subscriptions = Object.entries(listeners) as [string, (message: unknown) => void][];
+  for (const [name, listener] of subscriptions) subscribe(name, listener);
   return () => {
-    for (const [name, listener] of Object.entries(listeners)) unsubscribe(name, listener);
+    for (const [name, listener] of subscriptions) unsubscribe(name, listener);
   };
 }

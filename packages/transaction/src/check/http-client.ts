@@ -1,5 +1,5 @@
 import { type Channel, channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { CallStack } from './finding.js';
+import { CallStack, type TransactionCheckError } from './finding.js';
 import { type Contexts, type Frame, RequestUnit, type Rules, type ServerRequest } from './rules.js';
 
 /** A request of `node:http`. */
@@ -20,47 +20,6 @@ interface UndiciRequest {
   readonly path: string;
 }
 
-/** Checks the requests that this process sends, as Node and undici publish them. */
-class HttpClientCheck {
-  readonly #rules: Rules;
-  readonly #known = new WeakSet<ClientRequest>();
-  /** Who has opened it. */
-  readonly #sockets = new WeakMap<object, CallStack>();
-
-  constructor(rules: Rules) {
-    this.#rules = rules;
-  }
-
-  /** Since Node 22.12: by the call itself, before anything is sent. */
-  created(request: ClientRequest): void {
-    this.#known.add(request);
-    const found = this.#rules.httpRequest(targetOf(request));
-    if (found) request.destroy(found.refusal);
-  }
-
-  /** Node 20 publishes a request when it is written, and by then only the connection that was opened for it knows the call. */
-  connected(socket: object): void {
-    if (this.#rules.isInTransaction) this.#sockets.set(socket, new CallStack());
-  }
-
-  started(request: ClientRequest): void {
-    if (this.#known.has(request)) return;
-    const opened = request.socket ? this.#sockets.get(request.socket) : undefined;
-    if (request.socket) this.#sockets.delete(request.socket);
-    const found = this.#rules.httpRequest(targetOf(request), opened);
-    if (!found) return;
-    // On a connection that was kept alive it has been sent already.
-    found.hold.failures.push(found.refusal);
-    request.destroy(found.refusal);
-  }
-
-  /** By the call of `fetch()`, which nobody but its caller can cancel. */
-  fetched({ method, origin, path }: UndiciRequest): void {
-    const found = this.#rules.httpRequest(`${method} ${String(origin)}${withoutQuery(path)}`);
-    found?.hold.failures.push(found.refusal);
-  }
-}
-
 function targetOf(request: ClientRequest): string {
   const { method, protocol, host, path } = request;
   return `${method} ${protocol}//${request.getHeader('host') ?? host}${withoutQuery(path)}`;
@@ -71,14 +30,10 @@ function withoutQuery(path: string): string {
   return path.replace(/[?#][^]*/, '');
 }
 
-/** The messages that Node and undici publish. */
+/** What Node and undici publish of a request; a transaction when it has its connection, and a host when it knows its response. */
 interface Message {
-  readonly request: unknown;
+  readonly request: ClientRequest & UndiciRequest & ServerRequest;
   readonly socket: object;
-}
-
-/** The message that a transaction publishes when it has its connection, and a host when it knows its response. */
-interface TransactionMessage {
   readonly parent: object;
   readonly scope: object;
   readonly status: number;
@@ -94,20 +49,38 @@ const fastifyHandler: Channel = channel('tracing:fastify.request.handler:start')
 
 /** Follows the HTTP requests that this process receives and sends. The returned function stops that. */
 export function followHttp(contexts: Contexts, rules: Rules): () => void {
-  const client = new HttpClientCheck(rules);
+  const known = new WeakSet<ClientRequest>();
+  /** Who has opened it. */
+  const sockets = new WeakMap<object, CallStack>();
+  const refuse = (request: ClientRequest, refusal: TransactionCheckError | undefined): void => {
+    if (refusal) request.destroy(refusal);
+  };
   contexts.bind<FastifyMessage>(fastifyHandler, (message) => handlerFrame(contexts.current, message));
-  const handlers: Readonly<Record<string, (message: Message & TransactionMessage) => void>> = {
+  const handlers: Readonly<Record<string, (message: Message) => void>> = {
     'ambit:transaction:acquired': ({ parent }) => rules.acquiredIn(parent),
     'ambit:transaction:response': ({ scope, status }) => rules.responded(scope, status),
-    'http.server.request.start': ({ request }) => contexts.enterRequest(new RequestUnit(request as ServerRequest)),
-    'http.client.request.created': ({ request }) => client.created(request as ClientRequest),
-    'http.client.request.start': ({ request }) => client.started(request as ClientRequest),
-    'net.client.socket': ({ socket }) => client.connected(socket),
-    'undici:request:create': ({ request }) => client.fetched(request as UndiciRequest),
+    'http.server.request.start': ({ request }) => contexts.enterRequest(new RequestUnit(request)),
+    // Since Node 22.12: by the call itself, before anything is sent.
+    'http.client.request.created': ({ request }) => {
+      known.add(request);
+      refuse(request, rules.httpRequest(targetOf(request)));
+    },
+    // Node 20 publishes a request when it is written, and by then only the connection that was opened for it knows the call.
+    'net.client.socket': ({ socket }) => {
+      if (rules.isInTransaction) sockets.set(socket, new CallStack());
+    },
+    'http.client.request.start': ({ request }) => {
+      if (known.has(request)) return;
+      const opened = request.socket ? sockets.get(request.socket) : undefined;
+      if (request.socket) sockets.delete(request.socket);
+      // On a connection that was kept alive it has been sent already.
+      refuse(request, rules.sentHttpRequest(targetOf(request), opened));
+    },
+    // By the call of `fetch()`, which nobody but its caller can cancel.
+    'undici:request:create': ({ request: { method, origin, path } }) =>
+      void rules.sentHttpRequest(`${method} ${String(origin)}${withoutQuery(path)}`),
   };
-  const listeners = Object.entries(handlers).map(
-    ([name, handle]) => [name, (message: unknown) => handle(message as Message & TransactionMessage)] as const,
-  );
+  const listeners = Object.entries(handlers) as [string, (message: unknown) => void][];
   for (const [name, listener] of listeners) subscribe(name, listener);
   return () => {
     for (const [name, listener] of listeners) unsubscribe(name, listener);

@@ -168,12 +168,6 @@ interface Parts {
 
 type Refusal = TransactionCheckError | undefined;
 
-interface RefusedRequest {
-  readonly refusal: TransactionCheckError;
-  /** The connection of the open transaction. */
-  readonly hold: Hold;
-}
-
 /** What the check looks for. Each method returns the error to refuse it with, where there is one. */
 export class Rules {
   readonly #settings: CheckSettings;
@@ -274,12 +268,17 @@ export class Rules {
   }
 
   /** An HTTP request that the running code sends, or that the code of `stack` has sent. */
-  httpRequest(request: string, stack?: CallStack): RefusedRequest | undefined {
+  httpRequest(request: string, stack?: CallStack): Refusal {
     const hold = this.#contexts.openHold;
-    if (!hold) return undefined;
     const what = `An HTTP request was sent while a transaction was open, ${request}`;
-    const refusal = this.#find({ kind: 'http-request', what, stack, hold, request });
-    return refusal && { refusal, hold };
+    return hold && this.#find({ kind: 'http-request', what, stack, hold, request });
+  }
+
+  /** One that may have been sent already: COMMIT is refused, too. */
+  sentHttpRequest(request: string, stack?: CallStack): Refusal {
+    const refusal = this.httpRequest(request, stack);
+    if (refusal) this.#contexts.openHold?.failures.push(refusal);
+    return refusal;
   }
 
   #outside(where: string, sql: string, hold: Hold): Refusal {
