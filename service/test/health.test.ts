@@ -21,11 +21,6 @@ onOneStage((stage) => {
     return replaced;
   };
 
-  test('a running service is live and ready', async () => {
-    expect(await stage.get('/health/live')).toMatchObject({ status: 200, body: { status: 'live' } });
-    expect(await stage.get('/health/ready')).toMatchObject({ status: 200, body: { status: 'ready' } });
-  });
-
   test('a database that is unavailable is logged once, and once more when it is available again', async () => {
     let down = true;
     health(() => (down ? Promise.reject(connectionLost()) : responds())).started();

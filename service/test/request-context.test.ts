@@ -22,30 +22,6 @@ onBothHosts((stage) => {
       expect(headers.get('x-request-id')).toMatch(UUID);
     });
 
-    test.each([
-      ['GET', '/api/users/x', 404],
-      ['GET', '/nowhere', 404],
-      ['DELETE', '/api/users', 405],
-      ['POST', '/api/users', 400],
-      ['GET', '/api/users/%ff', 400],
-      ['GET', '/health/live', 200],
-    ])('is sent and logged with %s %s, too', async (method, path, status) => {
-      const response = await stage.app.request({ method, path });
-      expect(response.status).toBe(status);
-      const requestId = response.headers.get('x-request-id');
-      expect(requestId).toMatch(UUID);
-      expect(await stage.app.log.finds({ msg: 'request', requestId })).toMatchObject({ method, path, status });
-    });
-
-    test('is sent and logged for what is no HTTP', async () => {
-      const client = await stage.app.client();
-      client.write('HELLO\r\n\r\n');
-      const { status, headers } = await client.response();
-      expect(status).toBe(400);
-      await stage.app.log.finds({ msg: 'request refused', status, requestId: headers['x-request-id'] });
-      client.leave();
-    });
-
     test('is that of the audit record and of the line in the log', async () => {
       const requestId = (await stage.get('/api/users?limit=3')).headers.get('x-request-id');
       const line = await stage.app.log.finds({ msg: 'request', path: '/api/users' });
