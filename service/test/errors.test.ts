@@ -6,7 +6,7 @@ import { connectionLost, Happenings, requestText } from '@ambit/test-kit';
 import { TransactionError, type TransactionErrorCode } from '@ambit/transaction';
 import { expect, test } from 'vitest';
 import { errorResponse, respondToFailure } from '../src/http/response.js';
-import { onBothHosts } from './support/every-stage.js';
+import { onBothHosts } from './support/stage.js';
 import { LogBook, type LogRecord } from './support/log-book.js';
 import { ordersAnd } from './support/replacements.js';
 

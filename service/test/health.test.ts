@@ -8,7 +8,7 @@ import { Health } from '../src/health.js';
 import { createLogger, readConfig, startService } from '../src/index.js';
 import { openDatabaseOfServer, postgres } from './support/databases.js';
 import { request, type Request } from './support/http.js';
-import { onOneStage } from './support/every-stage.js';
+import { onOneStage } from './support/stage.js';
 
 const responds = async (): Promise<[]> => [];
 const refusal = (sqlState: string): Error =>

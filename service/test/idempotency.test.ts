@@ -1,7 +1,7 @@
 import { connectionLost, Pause } from '@ambit/test-kit';
 import { describe, expect, test, vi } from 'vitest';
 import { createKeys } from '../src/infrastructure.js';
-import { onOneStage } from './support/every-stage.js';
+import { onOneStage } from './support/stage.js';
 import type { JsonResponse } from './support/http.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 

@@ -1,10 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
-import { accepting, freePort } from './support/ports.js';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -110,21 +109,6 @@ describe('a service whose log nobody reads', { timeout: TIMEOUT_MS }, () => {
     expect(await exited).toEqual([0, null]);
   });
 });
-
-test.skipIf(!existsSync('/dev/full'))(
-  'a service whose log has no space left continues, and stops on SIGTERM',
-  async () => {
-    const port = await freePort();
-    const child = start([MAIN], openSync('/dev/full', 'w'), { PORT: String(port), METRICS: '1' });
-    const url = `http://127.0.0.1:${port}`;
-    await accepting(port);
-    await fill(url, 400);
-    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^ambit_log_dropped_total\{.*\} [1-9]\d*$/m);
-    const exited = once(child, 'exit');
-    child.kill('SIGTERM');
-    expect(await exited).toEqual([0, null]);
-  },
-);
 
 test('lines that wait in memory at exit are written, as long as somebody reads', async () => {
   using reader = new StalledReader();

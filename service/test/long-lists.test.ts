@@ -3,8 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { connectionLost } from '@ambit/test-kit';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { onBothHosts, onOneStage } from './support/every-stage.js';
-import type { Stage } from './support/stage.js';
+import { onBothHosts, onOneStage, type Stage } from './support/stage.js';
 
 const PAGE = 500;
 /** With names of this length, so many users are more than sockets buffer. */

@@ -7,7 +7,7 @@ import { openApiDocument } from '../src/api/document.js';
 import { createExpressApp } from '../src/hosts/express.js';
 import { createFastifyApp } from '../src/hosts/fastify.js';
 import { createAppContainer, createLogger, readConfig } from '../src/index.js';
-import { onBothHosts, onOneStage } from './support/every-stage.js';
+import { onBothHosts, onOneStage } from './support/stage.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 
 interface Content {

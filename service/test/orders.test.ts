@@ -3,7 +3,7 @@ import { connectionLost } from '@ambit/test-kit';
 import { expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/logging/logger.js';
 import type { IInventoryService, IOrderRepository } from '../src/orders/orders.js';
-import { onBothHosts, onOneStage } from './support/every-stage.js';
+import { onBothHosts, onOneStage } from './support/stage.js';
 import { ordersAnd, usersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };

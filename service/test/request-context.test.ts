@@ -2,7 +2,7 @@ import { Pause } from '@ambit/test-kit';
 import { describe, expect, test } from 'vitest';
 import type { IRequestContext } from '../src/ids.js';
 import { Problem } from '../src/problem.js';
-import { onBothHosts } from './support/every-stage.js';
+import { onBothHosts } from './support/stage.js';
 import { ordersAnd } from './support/replacements.js';
 
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };

@@ -3,9 +3,8 @@ import type { IConnection } from '@ambit/transaction';
 import { describe, expect, test } from 'vitest';
 import { InventoryService } from '../src/orders/orders.js';
 import { mariadb, serverKinds } from './support/databases.js';
-import { onEveryDatabase } from './support/every-stage.js';
+import { onEveryDatabase, type Stage } from './support/stage.js';
 import type { JsonResponse } from './support/http.js';
-import type { Stage } from './support/stage.js';
 import { order, requestIdOf, reservations, setStock, shortOf, stockOf } from './support/stock.js';
 
 onEveryDatabase((stage) => {

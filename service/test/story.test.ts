@@ -2,7 +2,7 @@ import { Registration } from '@ambit/container';
 import { connectionLost, Pause } from '@ambit/test-kit';
 import { expect, test } from 'vitest';
 import { Problem } from '../src/problem.js';
-import { onEveryStage } from './support/every-stage.js';
+import { onEveryStage } from './support/stage.js';
 import { ordersAnd } from './support/replacements.js';
 import { order, setStock, shortOf, stockOf } from './support/stock.js';
 

@@ -1,6 +1,6 @@
 import { hasTag, Registration, scope, singleton } from '@ambit/container';
 import { expect, test } from 'vitest';
-import { onBothHosts } from './support/every-stage.js';
+import { onBothHosts } from './support/stage.js';
 
 const perTransaction = [singleton(), scope(hasTag('transaction'))] as const;
 

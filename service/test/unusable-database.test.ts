@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mariadbUrl, postgresUrl } from '@ambit/test-kit';
@@ -93,21 +93,16 @@ describe('the service', () => {
     expect(lines.at(-1)).toEqual({ level: 50, time: expect.any(String), msg: advice });
   });
 
-  const REFUSALS: readonly (readonly [string, (socket: Socket) => void])[] = [
-    ['closes connections', (socket) => socket.destroy()],
-    [
-      'resets connections',
-      (socket) => void socket.once('data', () => void socket.resetAndDestroy()).on('error', () => undefined),
-    ],
-  ];
-  test.skipIf(postgres.missing).each(REFUSALS)('waits for a database that %s at first', async (_, refuse) => {
+  test.skipIf(postgres.missing)('waits for a database that resets connections at first', async () => {
     await using database = await postgres.open();
     const { hostname, port: postgresPort } = new URL(postgresUrl);
     const port = await freePort();
     await using service = new ServiceProcess({
       DATABASE_URL: changed(database.env['DATABASE_URL'] ?? '', { hostname: '127.0.0.1', port: String(port) }),
     });
-    const closed = createServer(refuse);
+    const closed = createServer((socket) => {
+      socket.once('data', () => void socket.resetAndDestroy()).on('error', () => undefined);
+    });
     await listening(closed, port);
     await once(closed, 'connection');
     await once(closed.close(), 'close');

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { onOneStage } from './support/every-stage.js';
+import { onOneStage, type Stage } from './support/stage.js';
 import { addressOf, REFUSED_USERS } from './support/refused-users.js';
-import type { Stage } from './support/stage.js';
 
 interface User {
   readonly id: string;

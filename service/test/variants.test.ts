@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/logging/logger.js';
 import { userRoutes, type UserRoutesOptions } from '../src/index.js';
 import type { IUserRepository, NewUser, User } from '../src/users/users.js';
-import { onBothHosts } from './support/every-stage.js';
+import { onBothHosts } from './support/stage.js';
 import { addressOf, REFUSED_USERS } from './support/refused-users.js';
 import { ordersAnd } from './support/replacements.js';
 

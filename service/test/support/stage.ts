@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Binding } from '@ambit/container';
 import { override } from '@ambit/container/tools';
-import type { Interference, Step } from '@ambit/test-kit';
+import { chosen, type Interference, type Step } from '@ambit/test-kit';
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';
+import { HOST_VARIANTS } from '../../src/config/config.js';
 import type { Health } from '../../src/health.js';
 import { App, type HostVariant } from './app.js';
-import type { DatabaseKind, TestDatabase } from './databases.js';
+import { type DatabaseKind, databaseKinds, sqlite, type TestDatabase } from './databases.js';
 import type { JsonResponse, Request } from './http.js';
 
 const EMPTIED = ['users', 'order_items', 'orders', 'stock', 'reservations', 'idempotency_keys'];
@@ -104,3 +106,31 @@ export class Stage {
     await this.#database?.drop();
   }
 }
+
+type Stories = (stage: Stage) => void;
+
+function onStages(hosts: readonly HostVariant[], kinds: readonly DatabaseKind[], stories: Stories): void {
+  describe.each(kinds)('with $name', (kind) => {
+    describe.skipIf(kind.missing).each(hosts)('on %s', (variant) => {
+      const stage = new Stage(variant, kind);
+      beforeAll(() => stage.open());
+      beforeEach(() => stage.clear());
+      afterEach(() => stage.balance());
+      afterAll(() => stage.close());
+      stories(stage);
+    });
+  });
+}
+
+/** Runs the same tests on both hosts and all databases: for the story, which meets all that differs. */
+export const onEveryStage = (stories: Stories): void => onStages(HOST_VARIANTS, chosen(databaseKinds), stories);
+
+/** For SQL, which differs between the databases. */
+export const onEveryDatabase = (stories: Stories, kinds = databaseKinds): void =>
+  onStages(['fastify'], chosen(kinds), stories);
+
+/** For what each host does in its own way. */
+export const onBothHosts = (stories: Stories): void => onStages(HOST_VARIANTS, [sqlite], stories);
+
+/** For what the hosts and the databases share. */
+export const onOneStage = (stories: Stories): void => onStages(['fastify'], [sqlite], stories);
