@@ -66,12 +66,29 @@ describe.skipIf(postgres.missing)('the tables, partitioned as docs/service/scali
   });
 });
 
-/** The page's dates are in months to come: here the partition of January begins now. */
+/** The statements of the page, and those that it describes as the same; its months are to come, so that of January begins now. */
 function statementsOfPage(): string[] {
-  const blocks = [...readFileSync(PAGE, 'utf8').matchAll(/^```sql\n(.*?)^```/gms)].map(([, sql]) => sql!);
+  const [byTime = '', byHash = ''] = [...readFileSync(PAGE, 'utf8').matchAll(/^```sql\n(.*?)^```/gms)].map(
+    ([, sql]) => sql!,
+  );
+  const ofOrders = byTime.slice(byTime.indexOf('ALTER TABLE orders RENAME'));
+  const alike = (table: string, column: string, key: string): string =>
+    ofOrders
+      .replaceAll('orders', table)
+      .replace('PRIMARY KEY (id)', `PRIMARY KEY (${key})`)
+      .replace('(id)', `(${column})`);
+  const keys = byHash.replace(/^(.*)REMAINDER 0\);\n-- and so .*$/m, (_, line: string) =>
+    [0, 1, 2, 3].map((n) => `${line.replace('_0 ', `_${n} `)}REMAINDER ${n});`).join('\n'),
+  );
   const now = Date.now();
   const iso = (ms: number): string => new Date(ms).toISOString();
-  return blocks
+  return [
+    byTime,
+    alike('order_items', 'order_id', 'order_id, position'),
+    'ALTER TABLE order_items ADD FOREIGN KEY (order_id) REFERENCES orders (id);\n',
+    alike('reservations', 'request_id', 'request_id, product_id'),
+    keys,
+  ]
     .join('\n')
     .replaceAll('2027-01-01', iso(now))
     .replaceAll('2027-02-01', iso(now + DAY_MS))
