@@ -327,7 +327,7 @@ const OF_ANOTHER_LIBRARY = /^The members of /;
 /** Methods whose meaning a protocol of the language fixes. */
 const OF_A_PROTOCOL = /^(\[Symbol\.\w+\]|constructor)$/;
 
-/** Entry points for authors of hosts and drivers: how to use their functions is seen in the hosts and drivers of ours. */
+/** Entry points for authors of hosts and drivers: how to use them is seen in the hosts and drivers of ours. */
 const FOR_AUTHORS = /\/(host|node|extension)$/;
 
 /**
@@ -335,7 +335,7 @@ const FOR_AUTHORS = /\/(host|node|extension)$/;
  * @param {Symbol} symbol @param {string} from the entry point @returns {Gap[]}
  */
 function gapsIn(symbol, from) {
-  const needsExample = symbol.kind === 'class' || (symbol.kind === 'function' && !FOR_AUTHORS.test(from));
+  const needsExample = (symbol.kind === 'function' || symbol.kind === 'class') && !FOR_AUTHORS.test(from);
   const example =
     needsExample && symbol.doc.examples.length === 0 ? [{ at: symbol, lacks: `${symbol.name}: @example` }] : [];
   const members = symbol.members

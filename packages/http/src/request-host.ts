@@ -47,15 +47,6 @@ export interface RequestHostOptions<Request>
 
 /**
  * Serves all requests of one middleware, plugin or handler: opens their scopes, and limits how many are in progress.
- *
- * @example
- * ```ts
- * import { Container } from '@ambit/container';
- * import { RequestHost } from '@ambit/http/node';
- *
- * const app = new Container({ tags: ['application'] });
- * const host = RequestHost.over(app, { maxRequests: 500 }, 'middleware()');
- * ```
  */
 export class RequestHost {
   /** Opens their scopes, and counts them. */

@@ -38,17 +38,6 @@ interface ServerWithConnections extends Server {
 
 /**
  * The connections of one server, and how they are closed.
- *
- * @example
- * ```ts
- * import { createServer } from 'node:http';
- * import { ServerConnections } from '@ambit/http/node';
- *
- * const server = createServer((_req, res) => void res.end('hello')).listen(3000);
- * const connections = ServerConnections.of(server);
- * connections.close();
- * server.close(() => connections.closed());
- * ```
  */
 export class ServerConnections {
   readonly #server: ServerWithConnections;

@@ -48,21 +48,6 @@ export interface RequestClient {
 /**
  * One request, from the opening of its scope until that is disposed. It finishes once: with its response body, with the
  * failure of its handler, or when the client leaves, whichever comes first. {@link RequestScopes} makes them.
- *
- * @example
- * ```ts
- * import { Container } from '@ambit/container';
- * import { RequestScopes } from '@ambit/http/host';
- *
- * const scopes = new RequestScopes(new Container({ tags: ['application'] }), {}, 'serve()');
- *
- * async function serve(request: Request): Promise<Response> {
- *   const active = await scopes.open(request, undefined, request);
- *   const greeting = active.scope?.resolve<string>('IGreeting');
- *   active.finish(); // disposes the scope
- *   return new Response(greeting);
- * }
- * ```
  */
 export class ActiveRequest {
   /** The request scope; undefined until it is opened. */

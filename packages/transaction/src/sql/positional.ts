@@ -38,14 +38,6 @@ export class PositionalText {
 
 /**
  * Translates `$n` to `?`, outside of literals, for drivers that bind by place. Each text is read once.
- *
- * @example
- * ```ts
- * import { MYSQL, PositionalTexts } from '@ambit/transaction/extension';
- *
- * const texts = new PositionalTexts(MYSQL);
- * console.log(texts.translate('UPDATE t SET a = $2 WHERE id = $1', [1, 'x']).text); // UPDATE t SET a = ? WHERE id = ?
- * ```
  */
 export class PositionalTexts {
   readonly #dialect: Dialect;
