@@ -5,7 +5,7 @@ type Chunk = Awaited<ReturnType<Source['read']>>;
 
 /** A body in memory is read in one to five microtasks on Node, Bun and Deno. */
 const MICROTASKS = 10;
-const oneTurn = Promise.resolve();
+const TURN = Promise.resolve();
 
 /** Bun gives a string in chunks of 16 KB. */
 const MOST_CHUNKS = 64;
@@ -100,7 +100,7 @@ async function readWhatIsThere(source: Source): Promise<Beginning> {
 async function settledSoon<T>(promise: Promise<T>): Promise<T | undefined> {
   const settled: { value?: T } = {};
   promise.then((value) => (settled.value = value), ignore);
-  for (let i = 0; i < MICROTASKS && settled.value === undefined; i += 1) await oneTurn;
+  for (let i = 0; i < MICROTASKS && settled.value === undefined; i += 1) await TURN;
   return settled.value;
 }
 

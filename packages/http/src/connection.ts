@@ -164,7 +164,7 @@ const FEW_REQUESTS = 20;
 type Done = (error?: unknown) => void;
 
 /** Waiting for a promise that is resolved costs less than `queueMicrotask()`. */
-const oneTurn = Promise.resolve();
+const TURN = Promise.resolve();
 
 /**
  * A request on its connection, from its arrival until its response is sent or its client has disconnected; it completes once.
@@ -288,7 +288,7 @@ export class ConnectedRequest extends ActiveRequest {
     else this.respondedWith(this.res.statusCode);
     const reason = this.disconnectReason ?? this.failure;
     // Listeners of the response that are called after ours still have the scope.
-    void oneTurn.then(() => this.finish(reason));
+    void TURN.then(() => this.finish(reason));
     for (const act of this.#onCompleted ?? []) act();
   }
 
