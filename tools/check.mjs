@@ -81,7 +81,7 @@ const STEPS = {
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
   'hosts-all': `${OLDER_EXPRESS} && EVERY_DATABASE=1 vitest run --project hosts isolated.test`,
-  'nest-versions': `${BROKERS} && tools/locked.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')}`,
+  'nest-versions': `${BROKERS} && tools/locked.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')} && node test/versions/nest-12/cost.mjs --rounds 1 --requests 20`,
   integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:

@@ -11,10 +11,14 @@ import { parseArgs } from 'node:util';
 import { instantPool } from '../../../bench/http/instant-pool.mjs';
 import { openLoad } from '../../../bench/shared/load.mjs';
 
-const REQUESTS = 300;
 const { values } = parseArgs({
-  options: { postgres: { type: 'boolean' }, rounds: { type: 'string', default: '20' } },
+  options: {
+    postgres: { type: 'boolean' },
+    rounds: { type: 'string', default: '20' },
+    requests: { type: 'string', default: '300' },
+  },
 });
+const REQUESTS = Number(values.requests);
 if (process.send) await serve();
 else await measure();
 
