@@ -46,7 +46,7 @@ async function start(description: AppDescription): Promise<{ port: number; close
   });
   app.use(middleware);
   for (const route of routes) {
-    const middlewares = route.transaction ? [readBody, transaction(route.transaction)] : [readBody];
+    const middlewares = route.transaction ? [parseBody, transaction(route.transaction)] : [parseBody];
     for (const method of [route.method, 'HEAD'] as const)
       app.on(method, route.path, (event) => handled(route, event), { middleware: middlewares });
   }
@@ -63,7 +63,8 @@ async function start(description: AppDescription): Promise<{ port: number; close
 }
 
 /** Before the transaction: a bad body costs no connection. */
-async function readBody(event: H3Event): Promise<void> {
+async function parseBody(event: H3Event): Promise<void> {
+  if (event.req.headers.get('content-type') === 'application/octet-stream') return;
   const text = await event.req.text();
   if (text.length > BODY_LIMIT) throw Object.assign(new Error('too large'), { statusCode: 413 });
   try {
@@ -80,6 +81,7 @@ function handled(route: Route, event: H3Event): Promise<Response> {
       scope: event.context['container'] as IContainer,
       transactionScope: event.context['transactionScope'] as IContainer,
       body: event.context['body'],
+      readBody: () => event.req.text(),
       header: (name) => event.req.headers.get(name),
       setHeaders: (more) => Object.entries(more).forEach(([name, value]) => headers.set(name, value)),
       respond: async (reply) => resolve(responseOf(reply, headers)),

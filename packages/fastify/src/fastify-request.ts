@@ -8,7 +8,7 @@ import {
   RequestTransaction,
   type PreparedTransactionOptions,
 } from '@ambit/http/host';
-import { closeUnlessEnded, type ConnectedRequest } from '@ambit/http/node';
+import { closeUnlessEnded, type ConnectedRequest, isBodyToCome } from '@ambit/http/node';
 import type { TransactionError } from '@ambit/transaction';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { TransactionPluginOptions } from './plugins.js';
@@ -144,7 +144,10 @@ export class FastifyRequestState {
       closeUnlessEnded(res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
-    const transaction = new RequestTransaction(scope, prepared);
+    const transaction = new RequestTransaction(scope, {
+      ...prepared,
+      isBodyToCome: isBodyToCome(this.connected.req),
+    });
     followTrailers(this.reply);
     this.isOfRoute = isOfRoute;
     return WatchedPromise.of(transaction.begun, {

@@ -3,6 +3,7 @@ import {
   type ActiveRequest,
   checkFunctions,
   type DrainRequestsOptions,
+  hasUnreadBody,
   invalidOption,
   type ParentScope as ParentScopeOf,
   RequestScopes,
@@ -142,7 +143,7 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
   const run: Handler<Q, C, R> = (request, requestScope, context) =>
     respondInTransaction(
       requestScope,
-      prepare(request),
+      { ...prepare(request), isBodyToCome: hasUnreadBody(request) },
       () => request.signal,
       (scope) => handler(request, scope, context),
     );

@@ -3,6 +3,7 @@ import { discard, respondInScope, responseToNobody } from '@ambit/fetch/host';
 import {
   clearRepresentation,
   type DrainRequestsOptions,
+  hasUnreadBody,
   HttpError,
   RequestScopes,
   type RequestScopesOptions,
@@ -180,7 +181,11 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
   const prepare = prepareTransactionOptions(options);
   const run: MiddlewareHandler = async (c, next) => {
     if (c.get('transactionScope')) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
-    const transaction = new RequestTransaction(requestScopeOf(c), prepare(c), () => c.req.raw.signal);
+    const transaction = new RequestTransaction(
+      requestScopeOf(c),
+      { ...prepare(c), isBodyToCome: hasUnreadBody(c.req.raw) },
+      () => c.req.raw.signal,
+    );
     try {
       const { scope } = await transaction.begun;
       c.set('transactionScope', scope);

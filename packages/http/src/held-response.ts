@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
 import type { IContainer } from '@ambit/container';
 import {
   type ActiveRequest,
@@ -349,7 +350,7 @@ export async function beginTransaction(
 ): Promise<RequestTransaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
   if (res.headersSent) throw headSent(req, res);
-  const transaction = new RequestTransaction(scope, prepared);
+  const transaction = new RequestTransaction(scope, { ...prepared, isBodyToCome: isBodyToCome(req) });
   const request = ConnectedRequest.ofResponse(req, res) ?? new ConnectedRequest(req, res, host);
   request.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;
@@ -357,6 +358,19 @@ export async function beginTransaction(
   // A head that was sent cannot be held back until COMMIT, nor be replaced by an error.
   await transaction.rollback();
   throw headSent(req, res);
+}
+
+/**
+ * Whether a part of the body is still to come.
+ *
+ * @param req - the request
+ * @returns true while its client may take its time
+ */
+export function isBodyToCome(req: IncomingMessage): boolean {
+  if (req.complete) return false;
+  if (req.httpVersionMajor > 1 && 'stream' in req)
+    return !(req as unknown as Http2ServerRequest).stream.endAfterHeaders;
+  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 }
 
 function headSent(req: ScopedRequest, res: ServerResponse): HttpError {

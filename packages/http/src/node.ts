@@ -1,6 +1,12 @@
 /** For authors of hosts on `node:http`, over what `@ambit/http/host` has for every runtime. */
 export { closeUnlessEnded } from './response-gate.js';
 export { ServerConnections } from './server-connections.js';
-export { beginTransaction, type ErrorHandlers, HeldResponse, type HeldResponseOptions } from './held-response.js';
+export {
+  beginTransaction,
+  type ErrorHandlers,
+  HeldResponse,
+  type HeldResponseOptions,
+  isBodyToCome,
+} from './held-response.js';
 export { ConnectedRequest } from './connection.js';
 export { affordableRequests, type LoadOptions, RequestHost, type RequestHostOptions } from './request-host.js';

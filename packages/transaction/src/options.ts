@@ -42,6 +42,12 @@ function checkKey(name: string, key: unknown): void {
 
 /** How a transaction begins, on which database, how long its steps may take, and who is notified of late failures. */
 export interface TransactionOptions extends BeginOptions, DatabaseKeys {
+  /**
+   * When it takes a connection and sends BEGIN: at once (`now`), or with its first statement (`lazy`), which then waits for a connection.
+   * Where no statement is sent, nothing is. Default: `now`; for a request whose body is still to come `lazy`, unless the pool has
+   * `afterBegin`. With `lazy`, that must use the connection it receives: the one of the scope waits for it.
+   */
+  readonly begin?: 'now' | 'lazy';
   /** Aborts when nobody waits for the result any more. Until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
   /** How long to wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */

@@ -10,7 +10,9 @@ import { requestScope } from './support/requests.js';
 
 // The types see to it that no option is forgotten here.
 const ofTransactions: Record<keyof TransactionOptions, undefined> = {
+  begin: undefined,
   pool: undefined,
+
   connection: undefined,
   isolation: undefined,
   readOnly: undefined,
@@ -67,6 +69,7 @@ const ofSqlite: Record<keyof Omit<SqlitePoolOptions, 'path'>, undefined> = {
 describe('an invalid option is refused with its name', () => {
   test.each<[string, unknown]>([
     ['readOnly', 'yes'],
+    ['begin', 'later'],
     ['onError', 5],
     ['signal', {}],
     ['signal', 'gone'],

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { containerMiddleware, drain, withDeps, withTransaction } from '@ambit/express';
 import type { IContainer } from '@ambit/container';
 import express, {
@@ -99,6 +100,7 @@ async function handle(route: Route, req: Request, res: Response, next: NextFunct
       return req.transactionScope as IContainer;
     },
     body: req.body as unknown,
+    readBody: () => text(req),
     header: (name) => req.headers[name],
     res,
     setHeaders: (headers) => void res.set(headers),

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -49,6 +50,7 @@ async function start(
     ...parts,
   });
   await app.register(transactionPlugin);
+  app.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null));
   if (ownErrorHandler) {
     app.setErrorHandler((error, _request, reply) => {
       onError(error);
@@ -91,6 +93,7 @@ function handlerOf({ transaction, responseDecides = false, handle, wrap }: Route
         return request.transactionScope as IContainer;
       },
       body: request.body,
+      readBody: () => text(request.raw),
       header: (name) => request.headers[name],
       setHeaders: (headers) => void reply.headers(headers),
       respond,

@@ -163,9 +163,11 @@ async function respond(routes: readonly Route[], request: Request, scope: IConta
   const body = await bodyOf(request);
   if (!route) return Response.json({ error: 'Not found' }, { status: 404 });
   const header = (name: string): string | null => request.headers.get(name);
-  if (!route.transaction) return handled(route, { scope, transactionScope: undefined as never, body, header });
+  const readBody = (): Promise<string> => request.text();
+  if (!route.transaction)
+    return handled(route, { scope, transactionScope: undefined as never, body, readBody, header });
   const transactional = withTransaction(
-    (_request, transactionScope) => handled(route, { scope, transactionScope, body, header }),
+    (_request, transactionScope) => handled(route, { scope, transactionScope, body, readBody, header }),
     route.transaction,
   );
   return transactional(request, scope, undefined);
@@ -173,6 +175,7 @@ async function respond(routes: readonly Route[], request: Request, scope: IConta
 
 /** As a body parser does: nothing that is too large, and nothing that is no JSON. */
 async function bodyOf(request: Request): Promise<unknown> {
+  if (request.headers.get('content-type') === 'application/octet-stream') return undefined;
   const text = await request.text();
   if (text === '') return undefined;
   if (text.length > BODY_LIMIT) throw Object.assign(new Error('too large'), { statusCode: 413 });
@@ -186,7 +189,7 @@ async function bodyOf(request: Request): Promise<unknown> {
 /** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
 function handled(
   { handle }: Route,
-  given: Pick<Call, 'scope' | 'transactionScope' | 'body' | 'header'>,
+  given: Pick<Call, 'scope' | 'transactionScope' | 'body' | 'readBody' | 'header'>,
 ): Promise<Response> {
   const headers = new Headers();
   return new Promise((resolve, reject) => {

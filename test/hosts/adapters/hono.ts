@@ -71,7 +71,7 @@ async function start({
     });
   }
   app.notFound((c) => c.json({ error: 'Not found' }, 404));
-  app.use(readBody);
+  app.use(parseBody);
   for (const route of routes) {
     const transaction = route.transaction ? [withTransaction(route.transaction)] : [];
     app.on([route.method], [route.path], ...transaction, (c: Context) => handled(route, c));
@@ -95,7 +95,8 @@ declare module 'hono' {
 }
 
 /** As a body parser does: nothing that is too large, and nothing that is no JSON. */
-const readBody: MiddlewareHandler = async (c, next) => {
+const parseBody: MiddlewareHandler = async (c, next) => {
+  if (c.req.header('content-type') === 'application/octet-stream') return next();
   const text = await c.req.text();
   if (text.length > BODY_LIMIT) throw Object.assign(new Error('too large'), { statusCode: 413 });
   try {
@@ -117,6 +118,7 @@ function handled({ handle, wrap }: Route, c: Context<{ Bindings: HttpBindings }>
         return c.get('transactionScope')!;
       },
       body: c.get('body'),
+      readBody: () => c.req.text(),
       header: (name) => c.req.header(name),
       setHeaders: (headers) => Object.entries(headers).forEach(([name, value]) => c.header(name, value)),
       respond: async (reply) => resolve(responseOf(c, reply)),

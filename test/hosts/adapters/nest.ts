@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { IContainer } from '@ambit/container';
 import { AmbitModule, Transactional } from '@ambit/nest';
 import {
@@ -69,6 +70,7 @@ const onFastify: Platform = {
   name: 'Fastify',
   create: async (root, before) => {
     const adapter = new FastifyAdapter({ bodyLimit: BODY_LIMIT });
+    adapter.getInstance().addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null));
     if (before) adapter.getInstance().addHook('onRequest', ({ raw }, _reply, done) => void before(raw, done));
     return NestFactory.create<NestFastifyApplication>(root as never, adapter, {
       logger: false,
@@ -233,6 +235,7 @@ function controllerOf(route: Route, platform: Platform, returns: boolean): new (
           return raw.transactionScope as IContainer;
         },
         body: (request as OnPlatform<unknown>).body,
+        readBody: () => text(rawOf(request as OnPlatform<IncomingMessage>)),
         header: (name) => (request as IncomingMessage).headers[name],
         res,
         setHeaders: (headers) => platform.setHeaders(response, headers),

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream';
 import { createHandler, drain, type Handler, withTransaction } from '@ambit/http';
 import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
@@ -57,6 +58,7 @@ function handlerOf({ transaction, handle, wrap }: Route): Handler {
         scope: requestScope,
         transactionScope: scope,
         body,
+        readBody: () => text(req),
         header: (name) => req.headers[name],
         res,
         setHeaders: (headers) => void res.setHeaders(new Map(Object.entries(headers))),
@@ -72,14 +74,15 @@ function handlerOf({ transaction, handle, wrap }: Route): Handler {
 }
 
 async function readJson(req: IncomingMessage): Promise<unknown> {
-  let text = '';
+  if (req.headers['content-type'] === 'application/octet-stream') return undefined;
+  let json = '';
   for await (const chunk of req) {
-    text += String(chunk);
-    if (text.length > BODY_LIMIT) throw Object.assign(new Error('The body is too large'), { statusCode: 413 });
+    json += String(chunk);
+    if (json.length > BODY_LIMIT) throw Object.assign(new Error('The body is too large'), { statusCode: 413 });
   }
-  if (text === '') return undefined;
+  if (json === '') return undefined;
   try {
-    return JSON.parse(text);
+    return JSON.parse(json);
   } catch (error) {
     throw Object.assign(error as Error, { statusCode: 400 });
   }
@@ -87,11 +90,11 @@ async function readJson(req: IncomingMessage): Promise<unknown> {
 
 function send(res: ServerResponse, reply: Reply): void {
   if (reply.kind === 'json') {
-    const text = JSON.stringify(reply.body);
+    const json = JSON.stringify(reply.body);
     res.statusCode = reply.status ?? 200;
     res.setHeader('content-type', 'application/json; charset=utf-8');
-    res.setHeader('content-length', Buffer.byteLength(text));
-    res.end(text);
+    res.setHeader('content-length', Buffer.byteLength(json));
+    res.end(json);
   } else if (reply.kind === 'status') res.writeHead(reply.status).end();
   else if (reply.kind === 'redirect') res.writeHead(302, { location: reply.to }).end();
   else if (reply.kind === 'stream') pipeline(reply.stream, res, () => undefined);

@@ -29,6 +29,7 @@ export {
 } from './options.js';
 export { settleWithin, startTimer, type TimeLimit } from './time-limit.js';
 export {
+  hasUnreadBody,
   clearRepresentation,
   followTrailers,
   RequestTransaction,

@@ -17,6 +17,8 @@ export interface RequestTransactionOptions<Q = Request> extends Omit<Transaction
 export interface PreparedTransactionOptions extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
   /** The options, checked. */
   readonly settings: TransactionSettings;
+  /** A part of the body is still to come: the transaction may begin with its first statement, so that a slow client holds no connection. */
+  readonly isBodyToCome?: boolean;
 }
 
 /**
@@ -37,6 +39,16 @@ export function prepareTransactionOptions<Q>(
   const same = { settings, ...own };
   if (!onError) return () => same;
   return (request) => ({ settings: settings.with({ onError: (error) => onError(error, request) }), ...own });
+}
+
+/**
+ * Whether a handler has still to read the body of a request, which may take its client a while.
+ *
+ * @param request - a request of the Fetch standard
+ * @returns false for GET and HEAD, and once its body is read
+ */
+export function hasUnreadBody(request: Request): boolean {
+  return request.method !== 'GET' && request.method !== 'HEAD' && request.body !== null && !request.bodyUsed;
 }
 
 /** A rollback for these does not wait for the handler; the handler may know of every other error. */
@@ -91,13 +103,13 @@ export class RequestTransaction {
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
    */
   constructor(requestScope: IContainer, prepared: PreparedTransactionOptions, signal?: () => AbortSignal) {
-    const { settings, rollbackOn } = prepared;
+    const { settings, rollbackOn, isBodyToCome = false } = prepared;
     this.#requestScope = requestScope;
     this.active = ActiveRequest.of(requestScope);
     this.rollbackOn = rollbackOn ?? this.active?.scopes.rollbackOn ?? isServerError;
     // A scope that the application opened by other means than ours does not know when the client leaves.
     const own = this.active || !signal ? settings : settings.with({ signal: signal() });
-    this.#start = new TransactionStart(requestScope, own, { guardsParent: true });
+    this.#start = new TransactionStart(requestScope, own, { guardsParent: true, mayBeginLate: isBodyToCome });
     if (this.active) this.active.transaction = this;
     this.begun = this.#start.begun;
     this.begun.then(

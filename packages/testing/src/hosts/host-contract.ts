@@ -23,6 +23,7 @@ import { wrappedResponseContract } from './contract/wrapped-responses.js';
 import { shutdownContract } from './contract/shutdown.js';
 import { signalContract } from './contract/signal.js';
 import { Stage } from './stage.js';
+import { slowBodyContract } from './contract/slow-bodies.js';
 import type { StageTest } from './stage-test.js';
 
 /** On which databases the contract of hosts runs, and what is tested besides. */
@@ -73,6 +74,7 @@ export function hostContract(
       refusedInputContract(stageTest);
       floodContract(stageTest);
       disconnectContract(stageTest);
+      slowBodyContract(stageTest);
       connectionCloseContract(stageTest);
       if (host.holdsResponse) heldResponseContract(stageTest);
       alone(stageTest, kind);

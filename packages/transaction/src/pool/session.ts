@@ -112,6 +112,8 @@ export interface Session {
   readonly synchronous: boolean;
   /** As of the connection. */
   readonly isolationSql: string | undefined;
+  /** It takes a connection with its first statement. */
+  readonly isDeferred?: boolean;
   begin(options: BeginOptions): Promise<void>;
   commit(): Promise<void>;
   rollback(): Promise<void>;

@@ -192,7 +192,7 @@ export async function runInSavepoint<T>(
  * transaction was begun at the level that the database chose, that is compared with what the run asks for.
  */
 export function refuseOtherOptions(
-  outer: Pick<Transaction, 'settings' | 'connection' | 'isolationSql'>,
+  outer: Pick<Transaction, 'settings' | 'connection' | 'isDeferred' | 'isolationSql'>,
   options: object,
 ): Promise<void> | undefined {
   const { beginOptions, database, signal } = outer.settings;
@@ -207,10 +207,13 @@ export function refuseOtherOptions(
 }
 
 async function compareIsolation(
-  { connection, isolationSql }: Pick<Transaction, 'connection' | 'isolationSql'>,
+  outer: Pick<Transaction, 'connection' | 'isDeferred' | 'isolationSql'>,
   asked: unknown,
 ): Promise<void> {
-  const [row] = isolationSql ? await connection.query<{ isolation: string }>(isolationSql, [asked]) : [];
+  // Only a connection knows.
+  if (outer.isDeferred) await outer.connection.query('SELECT 1');
+  const { isolationSql } = outer;
+  const [row] = isolationSql ? await outer.connection.query<{ isolation: string }>(isolationSql, [asked]) : [];
   if (row?.isolation === asked) return;
   const level = row ? `at ${row.isolation}` : 'at a level that its pool cannot name';
   throw otherOption('isolation', `: it runs ${level}, and ${String(asked)} was asked for`);

@@ -6,6 +6,7 @@ import {
   checkClock,
   checkFunction,
   checkIsolation,
+  checkOneOf,
   checkSignal,
   checkTime,
   type DatabaseKeys,
@@ -55,6 +56,7 @@ export const TransactionSettings = {
   of(options: TransactionOptions = {}): TransactionSettings {
     const { isolation: _isolation, readOnly: _readOnly, pool: _pool, connection: _connection, ...own } = options;
     for (const name of TIMES) checkTime(name, own[name]);
+    checkOneOf('begin', own.begin, ['now', 'lazy']);
     checkSignal(own.signal);
     checkFunction('onError', own.onError);
     checkClock(own.clock);
@@ -68,6 +70,8 @@ interface CheckedOptions {
   readonly beginOptions: BeginOptions;
   /** The keys of the pool and of the connection. */
   readonly database: Required<DatabaseKeys>;
+  /** `undefined` where a host decides. */
+  readonly begin: TransactionOptions['begin'];
   /** `undefined` where the pool decides. */
   readonly acquireTimeoutMs: number | undefined;
   /** The time until a transaction is rolled back. */
@@ -87,6 +91,7 @@ interface CheckedOptions {
 const TIMES = ['acquireTimeoutMs', 'timeoutMs', 'endTimeoutMs', 'cancelAfterMs'] as const;
 
 const DEFAULTS = {
+  begin: undefined,
   acquireTimeoutMs: undefined,
   timeoutMs: 30_000,
   endTimeoutMs: 10_000,

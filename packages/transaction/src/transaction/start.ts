@@ -1,15 +1,15 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IContainer } from '@ambit/container';
-import { startTimer, TURN } from '../clock.js';
-import type { AfterBegin, IDatabasePool, IPooledConnection } from '../contract.js';
-import { aborted, asCoded, report, TransactionError, withCallersStack } from '../errors.js';
-import { since, transactionAcquired, transactionRefused } from '../events.js';
+import type { IDatabasePool } from '../contract.js';
+import { aborted, TransactionError, withCallersStack } from '../errors.js';
 import type { TransactionOptions } from '../options.js';
 import { ForeignSession } from '../pool/foreign-session.js';
 import { PooledConnection } from '../pool/pool.js';
-import { AcquireRequest } from '../pool/waiting.js';
+import type { Session } from '../pool/session.js';
+import { Acquisition } from './acquisition.js';
+import { DeferredSession } from './deferred-session.js';
 import { TransactionSettings } from './settings.js';
-import { callSafely, Transaction } from './transaction.js';
+import { Transaction } from './transaction.js';
 import { isOpen, openScope, transactionAround } from './transaction-of.js';
 
 const nothing = (): void => undefined;
@@ -31,47 +31,39 @@ const nothing = (): void => undefined;
  * ```
  */
 export class TransactionStart {
-  /** Resolves when BEGIN has succeeded. Rejects with nothing left behind. */
+  /** Resolves when BEGIN has succeeded, or at once where it begins later. Rejects with nothing left behind. */
   readonly begun: Promise<Transaction>;
-  /** Pools that are the same at each `resolve`. */
-  static readonly #lasting = new WeakSet<IDatabasePool>();
   readonly #parent: IContainer;
   readonly #settings: TransactionSettings;
   readonly #guardsParent: boolean;
-  readonly #request: AcquireRequest;
+  #acquisition: Acquisition | undefined = undefined;
   #resolve: (transaction: Transaction) => void = nothing;
   #reject: (error: unknown) => void = nothing;
-  /** `performance.now()` when the pool was asked, if anybody listens. */
-  #askedAt = 0;
-  /** The pool gave a connection, or nobody waits for it any more. */
-  #isSettled = false;
-  #stopTimer: (() => void) | undefined = undefined;
   #acquired: Transaction | undefined = undefined;
   #transaction: Transaction | undefined = undefined;
 
   /**
-   * Asks the pool for a connection at once.
+   * Asks the pool for a connection at once, or with `begin: 'lazy'` at the first statement.
    *
    * @param parent - the scope to begin in, such as that of a request
    * @param options - the options of the transaction, or settings that were made once for many
    * @param how - `guardsParent`: all work of the scope belongs to this transaction, so that while it is open,
-   *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`
+   *   `runInTransaction()` refuses the scope and those below, unless the propagation is `requires-new` or `not-supported`;
+   *   `mayBeginLate`: with its first statement, where neither the options nor `afterBegin` of the pool stand against it
    * @throws `TransactionError` `AMBIT_OPTION`: an invalid option; every other failure rejects `begun`
    */
   constructor(
     parent: IContainer,
     options: TransactionOptions | TransactionSettings = {},
-    how: { readonly guardsParent?: boolean } = {},
+    how: { readonly guardsParent?: boolean; readonly mayBeginLate?: boolean } = {},
   ) {
     this.#guardsParent = how.guardsParent ?? false;
     this.#parent = parent;
     this.#settings = 'beginOptions' in options ? options : TransactionSettings.of(options);
-    const { beginOptions, acquireTimeoutMs, signal } = this.#settings;
-    this.#request = new AcquireRequest(beginOptions, acquireTimeoutMs, signal);
     this.begun = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
-      this.#acquire();
+      this.#begin(how.mayBeginLate);
     });
   }
 
@@ -88,97 +80,46 @@ export class TransactionStart {
    */
   async rollback(reason?: unknown): Promise<void> {
     if (!this.#transaction) {
-      this.#request.cancel(reason);
+      this.#acquisition?.cancel(reason);
       void this.#acquired?.rollback(aborted({ reason }));
     }
     const transaction = this.#transaction ?? (await this.begun.catch(() => undefined));
     await transaction?.rollback(reason);
   }
 
-  /**
-   * The pool receives the time limit and the signal, and has `cancelAfterMs` longer to keep them by itself. After that nobody
-   * waits any more; a connection that the pool gives later is released at once.
-   */
-  #acquire(): void {
-    const { signal } = this.#settings;
+  #begin(mayBeginLate = false): void {
+    const { begin, signal } = this.#settings;
     if (signal?.aborted) throw aborted(signal);
     refuseSecond(this.#parent, this.#settings);
-    if (transactionAcquired.hasSubscribers || transactionRefused.hasSubscribers) this.#askedAt = performance.now();
-    const pool = this.#resolvePool();
-    const fail = (failure: unknown): void => this.#fail(failure);
-    try {
-      const asking = Promise.resolve(pool.getConnection(this.#request));
-      asking.then((connection) => this.#receive(connection, pool.afterBegin), fail);
-    } catch (error) {
-      return fail(error);
+    if (begin === 'lazy' || (mayBeginLate && begin === undefined && !this.#hasAfterBegin())) {
+      const session = new DeferredSession(this.#parent, this.#settings);
+      session.scope = this.#open(session);
+      return;
     }
-    // A pool with a free connection has responded by then, and needs no timer.
-    void TURN.then(() => {
-      if (!this.#isSettled) this.#limitWait();
+    const acquisition = new Acquisition(this.#parent, this.#settings, {
+      receive: (connection, cancelled) => {
+        const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
+        try {
+          this.#open(session, acquisition, cancelled);
+        } catch (error) {
+          // The parent was disposed while we waited for the connection, which nobody has used.
+          acquisition.release(connection);
+          this.#reject(error);
+        }
+      },
+      fail: this.#reject,
     });
+    this.#acquisition = acquisition;
+    acquisition.ask();
   }
 
-  #limitWait(): void {
-    const { clock, acquireTimeoutMs, timeoutMs, cancelAfterMs } = this.#settings;
-    const limitMs = acquireTimeoutMs ?? timeoutMs;
-    const timeOut = (): void => {
-      const what = `The pool gave no connection within ${Math.round(limitMs)} ms`;
-      const error = new TransactionError('AMBIT_TX_ACQUIRE_TIMEOUT', what);
-      this.#fail(error);
-      this.#request.cancel(error);
-    };
-    this.#stopTimer = startTimer(clock, timeOut, limitMs + cancelAfterMs);
-    this.#request.onCancelled((why) => {
-      this.#stopTimer?.();
-      this.#stopTimer = startTimer(clock, () => this.#fail(aborted(why)), cancelAfterMs);
-    });
+  #hasAfterBegin(): boolean {
+    return this.#parent.resolve<IDatabasePool>(this.#settings.database.pool).afterBegin !== undefined;
   }
 
-  #stopWaiting(): ReturnType<AcquireRequest['close']> {
-    this.#isSettled = true;
-    this.#stopTimer?.();
-    return this.#request.close();
-  }
-
-  #fail(failure: unknown): void {
-    if (this.#isSettled) return;
-    this.#stopWaiting();
-    const error = asCoded(failure, 'AMBIT_TX_ACQUIRE_FAILED', 'No connection could be acquired');
-    if (transactionRefused.hasSubscribers) {
-      transactionRefused.publish({ parent: this.#parent, milliseconds: since(this.#askedAt), error });
-    }
-    this.#reject(error);
-  }
-
-  /** Refuses a pool registered without singleton(): every transaction would open a pool, which nobody closes. */
-  #resolvePool(): IDatabasePool {
-    const key = this.#settings.database.pool;
-    const pool = this.#parent.resolve<IDatabasePool>(key);
-    if (TransactionStart.#lasting.has(pool)) return pool;
-    if (this.#parent.resolve<IDatabasePool>(key) !== pool) {
-      throw new TransactionError('AMBIT_UNDISPOSED', `Each resolve of '${key}' makes another pool`);
-    }
-    TransactionStart.#lasting.add(pool);
-    return pool;
-  }
-
-  #receive(connection: IPooledConnection, afterBegin: AfterBegin | undefined): void {
-    if (this.#isSettled) return this.#release(connection);
-    if (!connection || typeof connection !== 'object')
-      return this.#fail(new TypeError(`getConnection() gave ${String(connection)}`));
-    const cancelled = this.#stopWaiting();
-    const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
-    let scope: IContainer;
-    try {
-      scope = openScope(this.#parent, this.#settings.database.connection);
-      if (transactionAcquired.hasSubscribers) {
-        transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
-      }
-    } catch (error) {
-      // The parent was disposed while we waited for the connection, which nobody has used.
-      this.#release(connection);
-      return this.#reject(error);
-    }
+  #open(session: Session, acquisition?: Acquisition, cancelled?: { readonly reason: unknown }): IContainer {
+    const scope = openScope(this.#parent, this.#settings.database.connection);
+    acquisition?.publish(scope);
     const transaction = new Transaction(this.#parent, scope, session, this.#settings, this.#guardsParent);
     if (cancelled) void transaction.rollback(aborted(cancelled));
     this.#acquired = transaction;
@@ -186,15 +127,8 @@ export class TransactionStart {
       this.#transaction = transaction;
       this.#resolve(transaction);
     };
-    transaction.begin(afterBegin).then(onBegun, this.#reject);
-  }
-
-  #release(connection: IPooledConnection): void {
-    const fail = (cause: unknown): void => {
-      const what = 'release() of the connection failed';
-      report(this.#settings, new TransactionError('AMBIT_TX_SCOPE_FAILED', what, { cause }));
-    };
-    callSafely(() => connection.release(), fail);
+    transaction.begin(acquisition?.pool.afterBegin).then(onBegun, this.#reject);
+    return scope;
   }
 }
 

@@ -197,6 +197,11 @@ export class Transaction {
     return this.#session.isolationSql;
   }
 
+  /** @internal It may not have begun: it does with its first statement. */
+  get isDeferred(): boolean {
+    return this.#session.isDeferred === true;
+  }
+
   // BEGIN
 
   /** @internal Registers the connection, and sends BEGIN. When it rejects, all of that is undone. */
@@ -222,7 +227,8 @@ export class Transaction {
       await this.#completed.reached();
       throw this.#error ?? this.#refusal();
     }
-    if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
+    if (transactionBegun.hasSubscribers && !this.isDeferred)
+      transactionBegun.publish({ scope: this.scope, milliseconds: since(start) });
   }
 
   /** Everything that may roll it back is connected before BEGIN is sent. */

@@ -102,6 +102,7 @@ class Simulation {
       timeoutMs: this.#chance.of(0.2) ? this.#chance.below(200) : 5000,
       endTimeoutMs: 300,
       cancelAfterMs: this.#chance.below(50),
+      begin: this.#chance.of(0.3) ? 'lazy' : 'now',
       onError: (error: TransactionError) => this.#onError(error, unruly),
     };
     this.#unsettled += 1;
