@@ -32,7 +32,7 @@ export const PROGRAMS = {
   'sqlite-two-processes': {
     file: 'floods/sqlite-two-processes.mjs',
     what: 'several processes use one SQLite file on a busy machine',
-    short: ['--seconds', '10', '--node', '20,24,26'],
+    short: ['--seconds', '4', '--node', '20,24'],
     often: true,
   },
   fuzz: {
@@ -98,7 +98,7 @@ export const PROGRAMS = {
   },
   images: {
     file: 'images/images.mjs',
-    what: 'the images of deploy/ are built, run, and keep their promises',
+    what: 'the images of deploy/ are built, run, and keep their guarantees',
     short: ['--host', 'fastify'],
   },
   failover: {

@@ -45,7 +45,7 @@ const STEPS = {
   format: `${OXFMT} --check`,
   lint: OXLINT,
   types: 'node tools/type-tests.mjs',
-  unused: 'node tools/on-node.mjs knip',
+  unused: 'node tools/on-node.mjs knip --no-config-hints',
   packages: 'node tools/package-shape.mjs',
   consumer: 'node tools/try.mjs npm',
   compilers: 'node tools/matrix.mjs --often',

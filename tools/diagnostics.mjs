@@ -29,7 +29,7 @@ export function diagnose(compiler, args) {
     else if (previous && line.startsWith(' ')) previous.message += `\n${line}`;
     else if (line.includes('error TS')) found.push({ file: '', line: 0, message: line });
   }
-  if (status !== 0 && found.length === 0) throw new Error(`${compiler} ended with ${status}: ${stdout}${stderr}`);
+  if (status !== 0 && found.length === 0) throw new Error(`${compiler} exited with ${status}: ${stdout}${stderr}`);
   return found;
 }
 

@@ -14,7 +14,7 @@ const SHORT = {
   'bench/types/run.mjs': '--sizes 20 --rounds 1',
   'bench/types/editors.mjs': '--services 20',
   'bench/http/run.mjs': `${ONE_TURN} --requests 200 --only bare,ambit --host fastify`,
-  'bench/service/run.mjs': `${ONE_TURN} --seconds 0.2 --work user --only ambit,hand`,
+  'bench/service/run.mjs': `${ONE_TURN} --seconds 0.2 --database sqlite --work user --only ambit,hand`,
   'bench/idempotency.mjs': '1',
   'bench/sqlite.mjs': '--rounds 1 --uses 20',
   'bench/prepared.mjs': '3',

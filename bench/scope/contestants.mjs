@@ -141,16 +141,21 @@ const tsIocContainer = {
   scopes: 'registered once, applied to each',
   disposal: 'no',
   async setup(services) {
-    const { Container, MetadataInjector, Registration, scope, singleton } = await import('ts-ioc-container');
-    const app = new Container(new MetadataInjector(), { tags: ['application'] });
+    const { Container, Registration, singleton } = await import('ts-ioc-container');
+    const app = new Container({ tags: ['application'] });
     for (const { key, type, deps, lifetime } of services) {
       // Twice as fast as `fromClass` with `inject` metadata.
       const made = Registration.fromFn((it) => new type(...deps.map((dep) => it.resolve(dep))));
-      const where = scope((it) => it.hasTag(lifetime === 'request' ? 'request' : 'application'));
-      app.add(where(made.pipe(singleton())).to(key));
+      const tag = lifetime === 'request' ? 'request' : 'application';
+      app.addRegistration(
+        made
+          .when((it) => it.hasTag(tag))
+          .pipe(singleton())
+          .bindTo(key),
+      );
     }
     return {
-      open: () => app.createScope('request'),
+      open: () => app.createScope({ tags: ['request'] }),
       get: (it, key) => it.resolve(key),
       close: (it) => it.dispose(),
     };

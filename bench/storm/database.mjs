@@ -11,7 +11,7 @@ export async function createDatabase() {
     url,
     drop,
 
-    /** Compares what clients were promised with what is there. */
+    /** Compares acknowledged orders with stored ones. */
     async count(acknowledged) {
       const rows = await run(url, 'SELECT o.id, i.order_id AS item FROM orders o FULL JOIN items i ON order_id = id');
       const stored = new Set(rows.map(({ id }) => id));

@@ -5,7 +5,6 @@ import { Drawing } from '../../packages/inspector/src/graph-view.js';
 import { boxOf, label, lineageOf, nameOf } from '../../packages/inspector/src/names.js';
 import type { Message, Step } from './messages.js';
 import { onContainer } from './observed.js';
-import { asText } from './text.js';
 
 interface Declared {
   readonly tags: readonly string[];
@@ -80,4 +79,19 @@ function declarePath(into: Declared[], lineage: readonly (readonly string[])[]):
   declare(into, { tags });
   const declared = into.find((one) => nameOf(one.tags) === nameOf(tags));
   if (declared) declarePath(declared.scopes, below);
+}
+
+/** A value as the console would print it, in one line where it is one. */
+export function asText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value instanceof Error) return `${value.name}: ${value.message}`;
+  if (typeof value === 'function') return `[Function: ${value.name || '(anonymous)'}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  try {
+    const text = JSON.stringify(value);
+    const { name } = value.constructor ?? {};
+    return Array.isArray(value) || name === undefined || name === 'Object' ? text : `${name} ${text}`;
+  } catch {
+    return Object.prototype.toString.call(value); // it refers to itself
+  }
 }

@@ -1,10 +1,20 @@
-import { h } from './dom.js';
 import { editor } from './editor.js';
 import type { Message, Step } from './messages.js';
-import { programs } from './programs.js';
+import captive from './programs/captive-dependency.ts?text';
+import circular from './programs/circular-dependency.ts?text';
+import disposal from './programs/disposal.ts?text';
+import transaction from './programs/transaction.ts?text';
 import { ScopesView, sentence } from './scopes-view.js';
 import { addressOf, programIn } from './share.js';
 import workerCode from './worker.ts?bundle';
+
+/** The examples, the first of which is there when the page opens. */
+const programs = [
+  { name: 'A captive dependency is refused', text: captive },
+  { name: 'A scope is disposed', text: disposal },
+  { name: 'Application, request, transaction', text: transaction },
+  { name: 'A circular dependency', text: circular },
+] as const;
 
 /** A program that takes longer is stopped. */
 const LIMIT_MS = 5000;
@@ -131,4 +141,18 @@ class Replay {
     const pause = matchMedia('(prefers-reduced-motion: reduce)').matches ? 0 : STEP_MS;
     if (this.#waiting.length > 0) this.#timer = setTimeout(() => this.#next(), pause);
   }
+}
+
+type Child = Node | string;
+
+/** An element with its attributes and what is in it. */
+function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string>> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }

@@ -1,15 +1,15 @@
 // Runs one program, and reports what it prints and what its scopes do.
 import { transform } from 'sucrase';
-import * as container from './container.js';
+import * as container from '@ambit/container';
+import * as tools from '@ambit/container/tools';
 import type { Message } from './messages.js';
-import { Observer } from './observer.js';
-import { asText } from './text.js';
-import * as tools from './tools.js';
+import { Container, verify } from './observed.js';
+import { asText, Observer } from './observer.js';
 
 /** What a program can import, at an address that needs no server. */
 const modules: Readonly<Record<string, string>> = {
-  '@ambit/container': addressOf('container', container),
-  '@ambit/container/tools': addressOf('tools', tools),
+  '@ambit/container': addressOf('container', { ...container, Container }),
+  '@ambit/container/tools': addressOf('tools', { ...tools, verify }),
 };
 const IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(["'])([^"'\n]+)\2/g;
 

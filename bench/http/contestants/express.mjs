@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chosen } from '../contestant.mjs';
 
 /** @type {import('../contestant.mjs').Contestants} */
@@ -8,7 +9,6 @@ export const contestants = {
       async start() {
         const { default: express } = await import('express');
         const { Application, RequestScope, bodyOf } = await import('../graph.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         const { users, audit, context } = new RequestScope(new Application());
@@ -21,7 +21,6 @@ export const contestants = {
       async start() {
         const { default: express } = await import('express');
         const { Application, RequestScope, bodyOf } = await import('../graph.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         const app = new Application();
@@ -48,7 +47,6 @@ export const contestants = {
         const { default: express } = await import('express');
         const { ambitContainer } = await import('../containers.mjs');
         const { bodyOf } = await import('../graph.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         server.use(containerMiddleware(ambitContainer()));
@@ -66,7 +64,6 @@ export const contestants = {
         const { default: express } = await import('express');
         const { awilixContainer } = await import('../containers.mjs');
         const { bodyOf } = await import('../graph.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         server.use(scopePerRequest(awilixContainer()));
@@ -93,7 +90,6 @@ export const contestants = {
       async start() {
         const { default: express } = await import('express');
         const { INSERT, instantPool } = await import('../instant-pool.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         const connection = await instantPool.getConnection();
@@ -108,7 +104,6 @@ export const contestants = {
       async start() {
         const { default: express } = await import('express');
         const { insertDirectly } = await import('../instant-pool.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         server.post('/', async (req, res) => {
@@ -125,7 +120,6 @@ export const contestants = {
         const { default: express } = await import('express');
         const { ambitContainer } = await import('../containers.mjs');
         const { INSERT } = await import('../instant-pool.mjs');
-        const { listen } = await import('../listen.mjs');
 
         const server = express();
         server.use(containerMiddleware(ambitContainer()));
@@ -140,3 +134,10 @@ export const contestants = {
 };
 
 export const contestant = chosen(import.meta.url, contestants);
+
+/** Gives the address of an Express application that listens on any free port. */
+async function listen(app) {
+  const server = app.listen(0);
+  await once(server, 'listening');
+  return `http://127.0.0.1:${server.address().port}`;
+}

@@ -1,2 +1,0 @@
-export * from '@ambit/container';
-export { Container } from './observed.js';

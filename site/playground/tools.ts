@@ -1,2 +1,0 @@
-export * from '@ambit/container/tools';
-export { verify } from './observed.js';
