@@ -14,3 +14,8 @@ export const used = { known, everyOne, result };
 await runInTransaction(scope, work, { propagation: 'notSupported' });
 // error: Type '"SUPPORTS"' is not assignable to type 'Propagation
 await runInTransaction(scope, work, { propagation: 'SUPPORTS' });
+
+// Without `strictKeys`, a key that `ServiceMap` does not list is accepted, as `resolve()` accepts it.
+await runInTransaction(scope, async () => undefined, { pool: 'IReportsPool', connection: 'IReportsConnection' });
+// error: Type 'number' is not assignable to type
+await runInTransaction(scope, async () => undefined, { pool: 1, connection: 'IReportsConnection' });
