@@ -1,7 +1,6 @@
 import { explainFailure, keepFilesPrivate } from './commands.js';
 import { type Config, readConfig } from './config/config.js';
-import { createLogger } from './logging/logger.js';
-import { createOutput } from './logging/terminal.js';
+import { createLogger, createOutput } from './logging/logger.js';
 import { ExplainedError } from './problem.js';
 import { startService } from './service.js';
 

@@ -151,7 +151,7 @@ test.skipIf(!hasScript)(
 function textOf(record: object): string {
   const program = `
     import { readConfig } from './service/dist/index.js';
-    import { createOutput } from './service/dist/logging/terminal.js';
+    import { createOutput } from './service/dist/logging/logger.js';
     createOutput(readConfig(process.env)).write(${JSON.stringify(JSON.stringify(record))});`;
   const env = { PATH: process.env['PATH'], LOG_FORMAT: 'text', TZ: 'UTC' };
   const args = ['--input-type=module', '--eval', program];

@@ -4,9 +4,9 @@ import { createOutbox, type Outbox, type Relay } from '@ambit/outbox';
 import type { IRequestContext } from '../ids.js';
 import type { Config, EventsConfig } from '../config/config.js';
 import type { ISqlDialect } from '../database/engine.js';
-import { feature, hosts, infrastructure, make, of, when } from '../infrastructure.js';
+import { feature, hosts, infrastructure, make, when } from '../infrastructure.js';
 import type { ILogger } from '../logging/logger.js';
-import { type IOrderRepository, type NewOrder, type Order, orderFeature, OrderRepository } from '../orders/orders.js';
+import { type IOrderRepository, orderFeature, OrderRepository } from '../orders/orders.js';
 import {
   type IUserRepository,
   type NewUser,
@@ -30,45 +30,29 @@ function publishIn(transaction: IContainer, outbox: Outbox, relay: Relay): Publi
   };
 }
 
-class PublishedOrders extends OrderRepository {
-  constructor(
-    connection: IConnection,
-    context: IRequestContext,
-    dialect: ISqlDialect,
-    private readonly publish: Publish,
-  ) {
-    super(connection, context, dialect);
-  }
-
-  override async create(body: NewOrder): Promise<Order> {
-    return this.publish('order.created', await super.create(body));
-  }
+/** A user and its event need a transaction, so that a user outside of one is created in one of its own. */
+function usersInTransactions(request: IContainer): IUserRepository {
+  const create = (data: NewUser): Promise<User> =>
+    runInTransaction(request, (tx) => tx.resolve('IUserRepository').create(data), transactionOptions(request));
+  return Object.assign(new UserRepository(request.resolve('IDatabasePool'), request.resolve('ISqlDialect')), {
+    create,
+  });
 }
 
-class PublishedUsers extends UserRepository {
-  constructor(
-    connection: IConnection,
-    dialect: ISqlDialect,
-    private readonly publish: Publish,
-  ) {
-    super(connection, dialect);
-  }
-
-  override async create(data: NewUser): Promise<User> {
-    return this.publish('user.created', await super.create(data));
-  }
+function publishedUsers(connection: IConnection, dialect: ISqlDialect, publish: Publish): IUserRepository {
+  const users = new UserRepository(connection, dialect);
+  const store = users.create.bind(users);
+  return Object.assign(users, { create: async (data: NewUser) => publish('user.created', await store(data)) });
 }
 
-/** Outside of a transaction: a user and its event need one. */
-class UsersInTransactions extends UserRepository {
-  constructor(private readonly request: IContainer) {
-    super(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
-  }
-
-  override create(data: NewUser): Promise<User> {
-    const options = transactionOptions(this.request);
-    return runInTransaction(this.request, (tx) => tx.resolve('IUserRepository').create(data), options);
-  }
+function publishedOrders(
+  connection: IConnection,
+  context: IRequestContext,
+  dialect: ISqlDialect,
+  publish: Publish,
+): IOrderRepository {
+  const orders = new OrderRepository(connection, context, dialect);
+  return { create: async (body) => publish('order.created', await orders.create(body)) };
 }
 
 /** How long shutdown waits for deliveries in progress: less than the process has for its disposal. */
@@ -99,19 +83,15 @@ export const eventFeature = ({ serviceName, database, events }: Config) =>
         IPublish: make('transaction', (tx: IContainer): Publish =>
           publishIn(tx, tx.resolve('IOutbox') as Outbox, tx.resolve('IEventRelay') as Relay),
         ),
-        IOrderRepository: of('transaction', PublishedOrders, [
+        IOrderRepository: make('transaction', publishedOrders, [
           'IConnection',
           'IRequestContext',
           'ISqlDialect',
           'IPublish',
-        ])
-          .as<IOrderRepository>()
-          .override(),
+        ]).override(),
         IUserRepository: [
-          make('request', (request: IContainer): IUserRepository => new UsersInTransactions(request)).override(),
-          of('transaction', PublishedUsers, ['IConnection', 'ISqlDialect', 'IPublish'])
-            .as<IUserRepository>()
-            .override(),
+          make('request', usersInTransactions).override(),
+          make('transaction', publishedUsers, ['IConnection', 'ISqlDialect', 'IPublish']).override(),
         ],
       },
       hosts,
