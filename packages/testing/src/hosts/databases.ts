@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import type { WatchedConnection } from '../tools/watched-connection.js';
+import type { WatchedConnection } from '../tools/watched-pool.js';
 
 /** A database of a test file alone, removed by `drop()`. */
 export interface TestDatabase {
