@@ -7,7 +7,7 @@ import {
   type IConnection,
   type IPooledConnection,
 } from '../contract.js';
-import { aborted, alreadyOpen, asCoded } from '../errors.js';
+import { aborted, alreadyOpen, asCoded, released } from '../errors.js';
 import { since, transactionBegun } from '../events.js';
 import { ForeignSession } from '../pool/foreign-session.js';
 import { PooledConnection } from '../pool/pool.js';
@@ -27,6 +27,8 @@ export class DeferredSession implements Session {
   scope: IContainer | undefined = undefined;
   readonly #acquisition: Acquisition;
   #session: Session | undefined = undefined;
+  /** Also before it has begun: a rollback does not wait for ever. */
+  #isReleased = false;
   #beginOptions: BeginOptions = {};
   #resolve!: (connection: IPooledConnection) => void;
   #reject!: (error: unknown) => void;
@@ -90,6 +92,7 @@ export class DeferredSession implements Session {
   }
 
   release(destroy?: boolean | Error): unknown {
+    this.#isReleased = true;
     return this.#session?.release(destroy);
   }
 
@@ -99,6 +102,10 @@ export class DeferredSession implements Session {
       this.#reject = reject;
       this.#acquisition.ask();
     });
+    if (this.#isReleased) {
+      this.#acquisition.release(connection);
+      throw released();
+    }
     const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
     this.#session = session;
     const { scope } = this;
@@ -108,11 +115,13 @@ export class DeferredSession implements Session {
     let what = 'BEGIN failed';
     try {
       await session.begin(this.#beginOptions);
+      if (this.#isReleased) throw released();
       what = 'afterBegin() of the pool failed';
       if (scope) await afterBegin?.(duringBegin(connection), scope);
     } catch (error) {
       throw asCoded(error, 'AMBIT_TX_BEGIN_FAILED', what);
     }
+    if (this.#isReleased) throw released();
     if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope, milliseconds: since(start) });
     return session;
   }
