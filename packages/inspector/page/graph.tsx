@@ -86,11 +86,10 @@ function Problems({ view: { problems } }: Pick<ChooseProps, 'view'>): JSX.Elemen
           {problem === shown && <pre>{problem.message.replaceAll(/^.*|\n */g, '\n').trim()}</pre>}
         </div>
       ))}
-      <h2>How to read this</h2>
       <p>
-        A box is a kind of scope. Its services are created when first resolved, shared within it, and disposed with it.
+        A box is a kind of scope: its services are created when first resolved, shared within it, and disposed with it.
+        An arrow means “depends on”: on the same or a longer lifetime. The other way is a captive dependency.
       </p>
-      <p>An arrow means “depends on”: on the same or a longer lifetime. The other way is a captive dependency.</p>
       <p class="hint">Choose a service to see more; Escape returns here. A filled dot is alive.</p>
     </>
   );

@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import type { ExplainedRequest, RequestDetails, Step, StepKind } from '../src/wire.js';
 import { Badge, badgeOf, CauseCard, Place, Sql } from './parts.js';
@@ -122,14 +121,8 @@ export function foldSteps(steps: readonly Step[]): Fold[] {
   return runs.flatMap((run): Fold[] => (run.length >= FOLDED ? [run] : run.map((step): Fold => [step])));
 }
 
-interface WaterfallProps {
-  readonly request: RequestDetails;
-  /** The step to look at. */
-  readonly at: Step | undefined;
-}
-
-/** The steps of a request in order. */
-function Waterfall({ request, at }: WaterfallProps): JSX.Element {
+/** The steps of a request in order. @param at - the step to look at */
+function Waterfall({ request, at }: { request: RequestDetails; at: Step | undefined }): JSX.Element {
   const { steps, milliseconds, elapsed = 0, dropped } = request;
   const ends = steps.map((step) => step.at + (step.took ?? 0));
   // A scope that leaked is open for as long as it takes: the axis is that of the request.
@@ -137,46 +130,29 @@ function Waterfall({ request, at }: WaterfallProps): JSX.Element {
   return (
     <>
       <div class="waterfall" role="table" aria-label="What happened, in order">
-        {foldSteps(steps).map((fold, i) => (
-          <FoldRows key={i} request={request} fold={fold} length={length} at={at} />
-        ))}
+        {foldSteps(steps).map((fold, i) => {
+          const [first, ...others] = fold;
+          const { at: from, took = 0 } = others.at(-1) ?? first;
+          const step = others.length === 0 ? first : { ...first, took: from + took - first.at };
+          const isAt = at !== undefined && fold.includes(at);
+          return <Row key={i} request={request} step={step} times={fold.length} length={length} isAt={isAt} />;
+        })}
       </div>
       {dropped > 0 && <p class="hint">and {times(dropped, 'more step')}, which were not kept</p>}
     </>
   );
 }
 
-interface RowParts extends WaterfallProps {
-  readonly length: number;
-}
-
-function FoldRows({ fold, ...parts }: RowParts & { readonly fold: Fold }): JSX.Element {
-  const isOpen = useSignal(false);
-  const [first] = fold;
-  if (fold.length === 1) return <Row {...parts} step={first} isAt={first === parts.at} />;
-  const last = fold.at(-1) ?? first;
-  const whole = { ...first, took: last.at + (last.took ?? 0) - first.at };
-  const isAt = parts.at !== undefined && fold.includes(parts.at);
-  const toggle = (
-    <button class="fold-steps" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-      {fold.length}×
-    </button>
-  );
-  return (
-    <>
-      <Row {...parts} step={whole} isAt={isAt} toggle={toggle} />
-      {isOpen.value && fold.map((step, i) => <Row key={i} {...parts} step={step} isAt={false} />)}
-    </>
-  );
-}
-
-interface RowProps extends RowParts {
+interface RowProps {
+  readonly request: RequestDetails;
   readonly step: Step;
+  /** How many steps it stands for. */
+  readonly times: number;
+  readonly length: number;
   readonly isAt: boolean;
-  readonly toggle?: JSX.Element;
 }
 
-function Row({ request, step, length, isAt, toggle }: RowProps): JSX.Element {
+function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Element {
   const { steps, status } = request;
   const { kind, at, span, sql, error, where, outside, doing } = step;
   const { box } = steps.find((one) => one.kind === 'scope' && one.span === span && span !== undefined) ?? {};
@@ -195,7 +171,7 @@ function Row({ request, step, length, isAt, toggle }: RowProps): JSX.Element {
       style={{ '--depth': String((box?.split(' > ').length ?? 1) - 1) }}
     >
       <span class="label" role="cell" title={[name, text, sql, error, where].filter(Boolean).join(' ')}>
-        {toggle}
+        {often > 1 && <b>{often}×</b>}
         {name !== '' && <b>{name}</b>}
         {text !== '' && <span>{text}</span>}
         {outside && <Badge text="outside" mood="" />}

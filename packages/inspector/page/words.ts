@@ -90,10 +90,7 @@ const STEPS: Partial<Record<Step['kind'], string>> = {
   arrived: 'request arrives',
   created: 'create',
   failed: 'failed to create',
-  connection: 'connection',
-  'no connection': 'no connection',
   begin: 'BEGIN',
-  call: 'call',
   threw: 'handler failed',
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
@@ -101,10 +98,11 @@ const STEPS: Partial<Record<Step['kind'], string>> = {
   responded: 'response',
   aborted: 'client disconnected',
   disposed: 'dispose',
+  statement: '',
 };
 
 /** The name of a step in the waterfall. */
-export function stepName({ kind, found = '', line }: Step): string {
+export function stepName({ kind, found = kind, line }: Step): string {
   if (line) return `${line.source} ${line.level}`;
   return STEPS[kind] ?? found;
 }
