@@ -338,9 +338,10 @@ function gapsIn(symbol, from) {
   const needsExample = (symbol.kind === 'function' || symbol.kind === 'class') && !FOR_AUTHORS.test(from);
   const example =
     needsExample && symbol.doc.examples.length === 0 ? [{ at: symbol, lacks: `${symbol.name}: @example` }] : [];
+  const isForeign = OF_ANOTHER_LIBRARY.test(symbol.doc.summary);
   const members = symbol.members
     .flatMap((member) => textGaps(member, `${symbol.name}.${member.name}`))
-    .filter(({ lacks }) => lacks.endsWith('summary') || !OF_ANOTHER_LIBRARY.test(symbol.doc.summary));
+    .filter(({ lacks }) => (isForeign ? lacks.endsWith('summary') : true));
   return [...textGaps(symbol, symbol.name), ...example, ...members];
 }
 
