@@ -22,7 +22,11 @@ export interface Call {
   readonly transactionScope: IContainer;
   /** The body of the request, parsed as JSON. */
   readonly body: unknown;
-  /** Reads the body of a request with the content type `application/octet-stream`, which nobody has read before. */
+  /**
+   * Reads the body of a request with the content type `application/octet-stream`, which nobody has read before.
+   *
+   * @returns its text
+   */
   readBody(): Promise<string>;
   /**
    * A header of the request, as the host gives it.
