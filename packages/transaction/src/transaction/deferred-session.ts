@@ -27,7 +27,7 @@ export class DeferredSession implements Session {
   scope: IContainer | undefined = undefined;
   readonly #acquisition: Acquisition;
   #session: Session | undefined = undefined;
-  /** Also before it has begun: a rollback does not wait for ever. */
+  /** Also before it has begun: a rollback does not wait forever. */
   #isReleased = false;
   #beginOptions: BeginOptions = {};
   #resolve!: (connection: IPooledConnection) => void;
