@@ -152,6 +152,17 @@ describe('the configuration', () => {
     expect(port).toBe(4711);
   });
 
+  test('makes an application container whose IRequestContext, IAuditLogger and IUserRepository are one for each request', async () => {
+    await using container = createAppContainer(readConfig({ DATA_DIR: ':memory:' }));
+    expect(container.tags).toEqual(['application']);
+    const [one, other] = [container.createScope({ tags: ['request'] }), container.createScope({ tags: ['request'] })];
+    for (const key of ['IRequestContext', 'IAuditLogger', 'IUserRepository'] as const) {
+      expect(one.resolve(key)).toBe(one.resolve(key));
+      expect(one.resolve(key)).not.toBe(other.resolve(key));
+      expect(() => container.resolve(key)).toThrow('is registered, but not for this scope');
+    }
+  });
+
   test.each([
     ['main.js', []],
     ['stock.js', ['list']],

@@ -15,21 +15,10 @@ export async function stockOf(stage: Stage): Promise<Levels> {
   return Object.fromEntries(rows.map(({ id, level }) => [id, level]));
 }
 
-/** The reservations of a request, with numbers on both databases. */
-export function reservations(stage: Stage, requestId: string | null): Promise<object[]> {
-  return stage.rows(
-    `SELECT product_id AS product, CAST(quantity AS integer) AS quantity FROM reservations
-     WHERE request_id = $1 ORDER BY product_id`,
-    [requestId],
-  );
-}
-
 export const order = (
   stage: Stage,
   ...wanted: readonly (readonly [string, number])[]
 ): Promise<JsonResponse<unknown>> =>
   stage.post('/api/orders', { items: wanted.map(([productId, quantity]) => ({ productId, quantity })) });
-
-export const requestIdOf = ({ headers }: JsonResponse<unknown>): string | null => headers.get('x-request-id');
 
 export const shortOf = (said: string): object => ({ status: 409, body: { error: `Not enough stock of ${said}` } });
