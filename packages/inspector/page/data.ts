@@ -48,8 +48,6 @@ export const boot = computed(() => state.value?.boot);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
 /** The troubles of this recording, by cause. */
 export const troubles = signal<readonly Trouble[]>([]);
-/** Those of the recording before the last restart: a restart does not take away what one reads. */
-export const earlier = signal<readonly Trouble[]>([]);
 export const connection = signal<'connecting' | 'live' | 'no response' | 'reconnecting'>('connecting');
 
 export const newest = computed(() => [...requests.value.values()].toSorted((one, other) => other.id - one.id));
@@ -68,10 +66,7 @@ const SILENT_MS = 3000;
 
 /** Takes a message of the server. Of another recording it is complete, and everything before it is void. */
 export function take(message: State): void {
-  if (message.boot !== boot.value) {
-    if (troubles.value.length > 0) earlier.value = troubles.value;
-    requests.value = new Map();
-  }
+  if (message.boot !== boot.value) requests.value = new Map();
   state.value = message;
   const { troubles: all, requests: changed } = message;
   if (all) troubles.value = all;

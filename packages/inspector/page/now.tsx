@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
-import { boot, earlier, formatAddress, now, state, troubles } from './data.js';
+import { formatAddress, now, refOf, state, troubles } from './data.js';
 import { CauseCard, Place, useStill } from './parts.js';
 import { clock, count, duration, lastOf, poolLine, routeText, transactionsLine, troublesLine } from './words.js';
 
@@ -55,37 +55,22 @@ function Troubles(): JSX.Element {
       {shown.length > 0 && (
         <ol {...handlers}>
           {shown.map((trouble) => (
-            <TroubleCard key={trouble.id} trouble={trouble} recording={boot.value} />
+            <TroubleCard key={trouble.id} trouble={trouble} />
           ))}
         </ol>
-      )}
-      {earlier.value.length > 0 && (
-        <details class="earlier">
-          <summary>Before the last restart: {count(earlier.value.length)}</summary>
-          <ol>
-            {earlier.value.map((trouble) => (
-              <TroubleCard key={trouble.id} trouble={trouble} />
-            ))}
-          </ol>
-        </details>
       )}
     </section>
   );
 }
 
-/** @param recording - that has its requests; without it they are no longer there */
-function TroubleCard({ trouble, recording }: { trouble: Trouble; recording?: string | undefined }): JSX.Element {
+function TroubleCard({ trouble }: { readonly trouble: Trouble }): JSX.Element {
   const { id, kind, cause, count: occurred, first, last, routes, requests } = trouble;
   const linkTo = (request: number, text: ComponentChildren, kindOfLink = ''): JSX.Element => (
-    <a
-      key={request}
-      class={kindOfLink}
-      href={formatAddress({ view: 'requests', item: `${recording}-${request}`, at: id })}
-    >
+    <a key={request} class={kindOfLink} href={formatAddress({ view: 'requests', item: refOf(request), at: id })}>
       {text}
     </a>
   );
-  const [newestOne, ...others] = recording === undefined ? [] : requests.toReversed();
+  const [newestOne, ...others] = requests.toReversed();
   const when = clock(first) === clock(last) ? clock(last) : `${clock(first)} – ${clock(last)}`;
   const more = (
     <>

@@ -15,19 +15,11 @@ export function Badge({ text, mood, title }: Mark): JSX.Element {
 /** One of several, no two of which have the same text. */
 export const badgeOf = (mark: Mark): JSX.Element => <Badge key={mark.text} {...mark} />;
 
-const LONGEST_LINE = 160;
+const LONGEST_LINE = 240;
 
-/** A statement: of a long one the beginning, and all of it on demand. */
+/** A statement: of a long one the beginning, and all of it where one points at it. */
 export function Sql({ text }: { readonly text: string }): JSX.Element {
-  if (text.length <= LONGEST_LINE) return <code>{text}</code>;
-  return (
-    <details>
-      <summary>
-        <code>{text.slice(0, LONGEST_LINE)} …</code>
-      </summary>
-      <code>{text}</code>
-    </details>
-  );
+  return <code title={text}>{text.length <= LONGEST_LINE ? text : `${text.slice(0, LONGEST_LINE)} …`}</code>;
 }
 
 /** Items whose order is kept while somebody points at them, with the handlers that notice that: what is new comes after. */

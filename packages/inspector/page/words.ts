@@ -1,4 +1,5 @@
-import type { Now, PoolNow, RequestSummary, Step, Trouble, TroubleKind } from '../src/wire.js';
+import type { TroubleKind } from '../src/signs.js';
+import type { Now, PoolNow, RequestSummary, Step, Trouble } from '../src/wire.js';
 
 // The page's words, each from one snapshot, so that no sentence can contradict another.
 

@@ -1,7 +1,7 @@
 import { ms } from './names.js';
-import { LONG_WAIT_MS, MOST_ALIKE, type Sign } from './signs.js';
+import { LONG_WAIT_MS, MOST_ALIKE, type Sign, type TroubleKind } from './signs.js';
 import type { Where } from './where.js';
-import type { Outcome, RequestDetails, RequestSummary, Step, StepKind, TroubleKind } from './wire.js';
+import type { Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
 /** The message of a host about a new request. */
 export interface Arrival {

@@ -1,5 +1,5 @@
 import { ms } from './names.js';
-import type { Cause, RequestDetails, Step, Trouble, TroubleKind } from './wire.js';
+import type { Cause, RequestDetails, Step, Trouble } from './wire.js';
 
 /** One occurrence of a trouble. Occurrences of the same kind, place, statement and error have one cause. */
 export interface Evidence {
@@ -42,7 +42,7 @@ const EARLIER = 'do the other work before BEGIN or after COMMIT.';
 const ONE_STATEMENT = 'Read all rows with one statement: a join, or `= ANY ($1)`.';
 
 /** Each kind of trouble, the causes before what follows from them. */
-const RULES: Readonly<Record<TroubleKind, Rule>> = {
+const RULES = {
   'failed service': {
     fix: 'The service at the end of the path threw, or is not registered: correct its constructor or its registration.',
     find: failedServices,
@@ -121,7 +121,10 @@ const RULES: Readonly<Record<TroubleKind, Rule>> = {
   graph: { fix: 'The message says which registration to change.' },
   outbox: { fix: 'Events wait until the receiver takes them: correct the receiver, or what it is sent.' },
   'blocked loop': { fix: 'No other request was served meanwhile: divide the work, or move it to a worker.' },
-};
+} satisfies Readonly<Record<string, Rule>>;
+
+/** The README of the inspector lists them. */
+export type TroubleKind = keyof typeof RULES;
 
 /** Advice for codes that say more than the kind of the trouble. */
 const FIX_OF_CODE: readonly (readonly [RegExp, string])[] = [
@@ -150,10 +153,10 @@ const CANCELLED = /\b(?:57014|AMBIT_TX_ABORTED|AbortError)\b/;
 
 /** The troubles of a request, each cause once. */
 export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
-  const found = Object.entries(RULES).flatMap(([kind, { find = () => [] }]) =>
+  const found = Object.entries<Rule>(RULES).flatMap(([kind, { find = () => [] }]) =>
     find(request, limits).map((one) => signOf({ kind: kind as TroubleKind, ...one })),
   );
-  const kinds = new Set(found.map(({ kind }) => kind));
+  const kinds = new Set<string>(found.map(({ kind }) => kind));
   const causes = found.filter(({ kind, about = '' }) => {
     const shownAs = kind === 'finding' ? FINDINGS[about]?.shownAs : undefined;
     return shownAs === undefined || !kinds.has(shownAs);
@@ -224,14 +227,14 @@ function failedServices(request: RequestDetails): Evidence[] {
 }
 
 /** The kind of a failed statement, by its error. */
-const FAILURES: readonly (readonly [TroubleKind, RegExp])[] = [
+const FAILURES: readonly (readonly [string, RegExp])[] = [
   ['after commit', /AMBIT_TX_FINISHED/],
   ['deadlock', CONFLICT],
   ['lock', /55P03/],
   ['failed statement', /./],
 ];
 
-const failedAs = (kind: TroubleKind, { steps }: RequestDetails): Step[] =>
+const failedAs = (kind: string, { steps }: RequestDetails): Step[] =>
   of(steps, 'statement').filter(({ error = '' }) => FAILURES.find(([, code]) => code.test(error))?.[0] === kind);
 
 function failedStatements(request: RequestDetails): Evidence[] {
@@ -343,7 +346,7 @@ interface Finding {
   readonly cause: string;
   readonly fix: string;
   /** The steps show it as well, with more of it. */
-  readonly shownAs?: TroubleKind;
+  readonly shownAs?: string;
 }
 
 const FINDINGS: Readonly<Record<string, Finding>> = {

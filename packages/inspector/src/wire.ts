@@ -1,4 +1,5 @@
 // Messages of the inspector's server to its page, and the results of its tools.
+import type { TroubleKind } from './signs.js';
 
 export interface GraphBox {
   readonly id: string;
@@ -36,14 +37,6 @@ export interface GraphView {
   readonly problems: readonly GraphProblem[];
 }
 
-/** How many scopes of one kind; a kind, or box, is written `application > request`. */
-interface KindNow {
-  readonly box: string;
-  readonly open: number;
-  /** Those that are open for long although their request is complete. */
-  readonly leaks: number;
-}
-
 export interface OpenScope {
   readonly id: number;
   readonly box: string;
@@ -54,7 +47,8 @@ export interface OpenScope {
 
 export interface Now {
   readonly arrived: number;
-  readonly kinds: readonly KindNow[];
+  /** How many scopes of one kind are open, and have leaked; a kind, or box, is written `application > request`. */
+  readonly kinds: readonly { readonly box: string; readonly open: number; readonly leaks: number }[];
   /** Those that are open for long, the oldest first. */
   readonly scopes: readonly OpenScope[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
@@ -67,28 +61,6 @@ export interface PoolNow {
   readonly waiting: number;
   readonly max?: number;
 }
-
-/** The kinds of trouble, the causes before what follows from them. The README of the inspector lists them. */
-export type TroubleKind =
-  | 'failed service'
-  | 'after commit'
-  | 'deadlock'
-  | 'lock'
-  | 'failed statement'
-  | 'failed commit'
-  | 'unknown outcome'
-  | 'failed handler'
-  | 'pool'
-  | 'N+1'
-  | 'finding'
-  | 'idle transaction'
-  | 'slow call'
-  | 'leak'
-  | 'aborted'
-  | 'slow'
-  | 'graph'
-  | 'outbox'
-  | 'blocked loop';
 
 export interface Cause {
   readonly id: string;
@@ -113,7 +85,6 @@ export interface Trouble extends Cause {
 /** The outcome of a transaction; of several in one request, that of the last one. */
 export type Outcome = 'committed' | 'refused' | 'rolled back' | 'unknown';
 
-/** One line of the list of requests. */
 export interface RequestSummary {
   /** Unique within a recording; the page and the header `x-debug-token-link` write `<boot>-<id>`. */
   readonly id: number;
@@ -128,7 +99,6 @@ export interface RequestSummary {
   /** Until the response was complete, or the client disconnected. */
   readonly milliseconds?: number;
   readonly outcome?: Outcome;
-  /** Transactions before the last one that were not committed: a retry, or a second way. */
   readonly failedAttempts: number;
   readonly open: number;
   /** How many statements it sent until its response, within transactions and outside of them. */
@@ -178,7 +148,6 @@ export interface Step {
   readonly error?: string;
   /** The call or statement that was in progress when a client disconnected; the holders, in a wait for a connection. */
   readonly doing?: string;
-  /** The kind of the finding of the transaction check. */
   readonly found?: string;
   /** The line of code of a finding, a statement, a call, an error or a leak. */
   readonly where?: string;

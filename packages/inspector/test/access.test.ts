@@ -4,8 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ContainerError } from '@ambit/container';
 import { AccessControl } from '../src/access.js';
 import { Inspector, type InspectorOptions } from '../src/index.js';
-import { createApp } from './support/app.js';
-import { hosts, type RunningApp } from './support/hosts.js';
+import { createApp, hosts, type RunningApp } from './support/app.js';
 
 const TOKEN = 'a token that is long enough';
 

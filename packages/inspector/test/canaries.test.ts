@@ -7,8 +7,7 @@ import { Container, Registration } from '@ambit/container';
 import { inspect } from '../src/command.js';
 import { recordLine } from '../src/index.js';
 import type { RequestSummary } from '../src/wire.js';
-import { SCOPES } from './support/app.js';
-import { hosts, type RunningApp } from './support/hosts.js';
+import { hosts, type RunningApp, SCOPES } from './support/app.js';
 
 /** Its class, its code and lines of its message are like those of a stack. */
 const thrown = Object.assign(

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Now, Trouble, TroubleKind } from '../src/wire.js';
+import type { TroubleKind } from '../src/signs.js';
+import type { Now, Trouble } from '../src/wire.js';
 import { type Database, FaultyApp } from './support/faulty.js';
-import { hosts } from './support/hosts.js';
+import { hosts } from './support/app.js';
 
 /** A fault has the name of its trouble, of the comment behind the line that is to be named, and, with hyphens, of its handler, but for what is given. */
 interface Fault {

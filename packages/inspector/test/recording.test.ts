@@ -7,8 +7,7 @@ import { type Container, type IContainer, Registration, scope, singleton } from 
 import { inspectorPlugin } from '../src/fastify.js';
 import { recordLine } from '../src/index.js';
 import type { RequestDetails, State } from '../src/wire.js';
-import { createApp, SCOPES } from './support/app.js';
-import { hosts, type Routes, type RunningApp } from './support/hosts.js';
+import { createApp, hosts, type Routes, type RunningApp, SCOPES } from './support/app.js';
 
 const OPENED = 'ambit:scope:opened';
 const LINE = expect.stringMatching(/^packages\/inspector\/test\/recording\.test\.ts:\d+(?::\d+)?$/) as string;

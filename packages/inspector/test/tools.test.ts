@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { inspect } from '../src/command.js';
 import type { InspectorOptions } from '../src/index.js';
-import { createApp, placeOrder, SCOPES } from './support/app.js';
-import { hosts, type Routes, type RunningApp } from './support/hosts.js';
+import { createApp, hosts, placeOrder, type Routes, type RunningApp, SCOPES } from './support/app.js';
 
 const TOKEN = 'a token that is long enough';
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -12,8 +12,7 @@ import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { transactionCheck } from '@ambit/transaction/check';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { SCOPES } from './app.js';
-import { type Host, hosts, type Routes, type RunningApp } from './hosts.js';
+import { type Host, hosts, type Routes, type RunningApp, SCOPES } from './app.js';
 
 interface Handlers extends Record<'Greeter' | 'Invoices' | 'PriceList', new (...parts: unknown[]) => object> {
   deliver(): Promise<void>;
