@@ -135,30 +135,13 @@ class SqliteStorage implements AsyncDisposable {
     return this.#service;
   }
 
-  async products(): Promise<ReadonlySet<string>> {
-    const rows = await this.read<{ product_id: string }>('SELECT product_id FROM order_items');
-    return new Set(rows.map(({ product_id: product }) => product));
-  }
-
-  /** From a copy, because the file may be on a disk that ends with the service. */
-  async read<R extends object>(sql: string): Promise<R[]> {
+  /** The products that were ordered: from a copy, because the file may be on a disk that ends with the service. */
+  async products(): Promise<ReadonlySet<unknown>> {
     const copy = join(mkdtempSync(this.beside('copy-')), 'ambit.db');
     for (const suffix of ['', '-wal'])
       if (existsSync(this.file + suffix)) copyFileSync(this.file + suffix, copy + suffix);
     await using pool = createSqlitePool({ path: copy });
-    return await pool.query<R>(sql);
-  }
-
-  /** `npm run check-database`. */
-  async check(): Promise<{ code: number | null; output: string }> {
-    const { code, output } = await new ServiceProcess({ DATA_DIR: this.#data }, { program: 'check-database.js' }).exit;
-    return { code, output };
-  }
-
-  /** Runs statements as another program does, one after the other. */
-  async run(...statements: readonly string[]): Promise<void> {
-    await using pool = createSqlitePool({ path: this.file });
-    for (const sql of statements) await pool.query(sql);
+    return new Set((await pool.query('SELECT product_id AS product FROM order_items')).map(({ product }) => product));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -265,12 +248,6 @@ describe('on SQLite, the service', () => {
     });
 });
 
-function overwriteAt(file: string, at: number, bytes = Buffer.alloc(200, 'noise')): void {
-  const handle = openSync(file, 'r+');
-  writeSync(handle, bytes, 0, bytes.length, at);
-  closeSync(handle);
-}
-
 const PAGE = 4096;
 
 test('npm run check-database finds a damaged page, and says what to do', async () => {
@@ -279,12 +256,17 @@ test('npm run check-database finds a damaged page, and says what to do', async (
   await using load = new OrderLoad(await service.url());
   await load.acknowledges(40);
   await load.end();
-  expect(await storage.check()).toEqual({ code: 0, output: 'No damage was found.\n' });
+  const check = () => new ServiceProcess({ DATA_DIR: storage.folder }, { program: 'check-database.js' }).exit;
+  expect(await check()).toEqual({ code: 0, output: 'No damage was found.\n' });
   service.kill();
   await service.exit;
-  await storage.run('PRAGMA wal_checkpoint(TRUNCATE)');
-  overwriteAt(storage.file, (statSync(storage.file).size / PAGE - 1) * PAGE);
-  const { code, output } = await storage.check();
+  const pool = createSqlitePool({ path: storage.file });
+  await pool.query('PRAGMA wal_checkpoint(TRUNCATE)');
+  await pool.close();
+  const damaged = openSync(storage.file, 'r+');
+  writeSync(damaged, Buffer.alloc(200, 'noise'), 0, 200, statSync(storage.file).size - PAGE);
+  closeSync(damaged);
+  const { code, output } = await check();
   expect(code).toBe(1);
   expect(output).toMatch(/restore a backup/i);
   expect(output).not.toMatch(/^\s+at /m);
