@@ -129,13 +129,6 @@ function libraryOf(location: string, module: unknown): SqliteLibrary | undefined
  *
  * @param database - the open database
  * @returns the engine, for `sqlitePoolOver()`
- *
- * @example
- * ```ts
- * import { type NodeSqlite, nodeSqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
- *
- * const poolOver = (database: NodeSqlite) => sqlitePoolOver(nodeSqliteEngine(database), {});
- * ```
  */
 export function nodeSqliteEngine(database: NodeSqlite): SqliteEngine {
   return {

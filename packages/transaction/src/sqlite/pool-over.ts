@@ -14,13 +14,6 @@ import { SQLITE_LANGUAGE } from './language.js';
  * @param options - who may wait for the connection, and for how long
  * @returns a pool with the guarantees of docs/guides/databases.md
  * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
- *
- * @example
- * ```ts
- * import { type SqliteEngine, sqlitePoolOver } from '@ambit/transaction/extension';
- *
- * const poolOverEngine = (engine: SqliteEngine) => sqlitePoolOver(engine, { acquireTimeoutMs: 2000 });
- * ```
  */
 export function sqlitePoolOver(engine: SqliteEngine, options: DriverPoolOptions): DatabasePool {
   const settings = readDriverOptions(options);

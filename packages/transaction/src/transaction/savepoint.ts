@@ -40,23 +40,6 @@ export function refuseOutsider(inProgress: readonly NestedRun[], what = 'The con
  * A nested run in separate calls, for ORMs whose nested transactions are not one function: `begin()`, then `release()` or
  * `undo()`, or `undo()` after a `release()` that failed. Further calls change nothing. A connection of an ORM may begin one
  * after another, until `end()`; the code that uses the connection is part of each of them.
- *
- * @example
- * ```ts
- * import type { Transaction } from '@ambit/transaction';
- *
- * // What an ORM calls where its nested transactions are not one function.
- * function driverOf(transaction: Transaction) {
- *   const savepoint = transaction.createSavepoint();
- *   return {
- *     begin: () => savepoint.begin(),
- *     query: (sql: string) => savepoint.within(() => transaction.connection.query(sql)),
- *     commit: () => savepoint.release(),
- *     rollback: (reason: unknown) => savepoint.undo(reason),
- *     close: () => savepoint.end(),
- *   };
- * }
- * ```
  */
 export class Savepoint {
   readonly #outer: Transaction;

@@ -20,19 +20,6 @@ const NO_BEGIN_OPTIONS: BeginOptions = {};
 /**
  * The options of transactions, checked once, for authors of hosts: a route makes them when it is added, and each of its
  * transactions begins with them.
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import type { Transaction, TransactionOptions } from '@ambit/transaction';
- * import { TransactionSettings, TransactionStart } from '@ambit/transaction/host';
- *
- * function inTransaction(options: TransactionOptions, log: (error: Error, path: string) => void) {
- *   const settings = TransactionSettings.of(options);
- *   return (requestScope: IContainer, path: string): Promise<Transaction> =>
- *     new TransactionStart(requestScope, settings.with({ onError: (error) => log(error, path) })).begun;
- * }
- * ```
  */
 export interface TransactionSettings extends CheckedOptions {
   /**

@@ -16,19 +16,6 @@ const nothing = (): void => undefined;
 
 /**
  * A transaction that is about to begin, for a caller that may have to roll it back while it still waits for a connection.
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import type { Transaction } from '@ambit/transaction';
- * import { TransactionStart } from '@ambit/transaction/host';
- *
- * function beginWhileOpen(scope: IContainer, socket: { once(event: 'close', fn: () => void): void }): Promise<Transaction> {
- *   const start = new TransactionStart(scope);
- *   socket.once('close', () => void start.rollback());
- *   return start.begun;
- * }
- * ```
  */
 export class TransactionStart {
   /** Resolves when BEGIN has succeeded, or at once where it begins later. Rejects with nothing left behind. */
@@ -184,20 +171,6 @@ const transactionContext = channel('ambit:transaction:context');
  * @param args - what it is called with
  * @returns what `work` returns
  * @throws what `work` throws
- *
- * @example
- * ```ts
- * import type { IContainer } from '@ambit/container';
- * import { beginTransaction, inOwnContext } from '@ambit/transaction/host';
- *
- * async function transaction(requestScope: IContainer, next: () => Promise<void>): Promise<void> {
- *   const begun = await beginTransaction(requestScope);
- *   await next();
- *   await begun.commit();
- * }
- * const middleware = (requestScope: IContainer, next: () => Promise<void>): Promise<void> =>
- *   inOwnContext(transaction, requestScope, next);
- * ```
  */
 export function inOwnContext<A extends unknown[], R>(work: (...args: A) => R, ...args: A): R {
   if (!transactionContext.hasSubscribers) return work(...args);
