@@ -112,14 +112,14 @@ const NEED_NO_BUILD = 'build readme format layering words api'.split(' ');
 /** How many steps run beside each other: each waits, for processes that it has killed, for Chromium or for npm, about half of its time. */
 const AT_ONCE = 2;
 /** These begin first, because they take longest. */
-const FIRST = 'hosts integrations programs lab site'.split(' ');
+const FIRST = 'readme integrations programs hosts galera lab documented site create contracts'.split(' ');
 /** Steps that install or write the same: one after another. */
 const APART = [
   'sqlite documented',
   'hosts hosts-all runtimes simulation',
   'integrations prisma nest-versions',
   'programs node-22 node-24 all-26',
-  'lab galera lab-all',
+  'lab lab-all',
   'site all-pages',
 ].map((names) => names.split(' '));
 
