@@ -1,9 +1,10 @@
 import { type BeginOptions, cannotExecute, type ExecuteOptions, type IPooledConnection } from '../contract.js';
 import { refuseTransactionControl } from '../sql/control-statements.js';
+import { PooledConnection } from './pool.js';
 import { type Session, StatementQueue } from './session.js';
 
 /** The session over the connection of another pool, which checks no text, and whose errors stay what they are. */
-export class ForeignSession implements Session {
+class ForeignSession implements Session {
   readonly queue = new StatementQueue();
   readonly #connection: IPooledConnection;
 
@@ -57,4 +58,9 @@ export class ForeignSession implements Session {
   release(destroy?: boolean | Error): unknown {
     return this.#connection.release(destroy);
   }
+}
+
+/** The session that a transaction takes over, of a pool of this package or of another one. */
+export function sessionOf(connection: IPooledConnection): Session {
+  return PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
 }

@@ -9,8 +9,7 @@ import {
 } from '../contract.js';
 import { aborted, alreadyOpen, asCoded, released } from '../errors.js';
 import { since, transactionBegun } from '../events.js';
-import { ForeignSession } from '../pool/foreign-session.js';
-import { PooledConnection } from '../pool/pool.js';
+import { sessionOf } from '../pool/foreign-session.js';
 import { type Session, StatementQueue } from '../pool/session.js';
 import { refuseTransactionControl } from '../sql/control-statements.js';
 import { Acquisition } from './acquisition.js';
@@ -106,7 +105,7 @@ export class DeferredSession implements Session {
       this.#acquisition.release(connection);
       throw released();
     }
-    const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
+    const session = sessionOf(connection);
     this.#session = session;
     const { scope } = this;
     if (scope) this.#acquisition.publish(scope);

@@ -3,8 +3,7 @@ import type { IContainer } from '@ambit/container';
 import type { IDatabasePool } from '../contract.js';
 import { aborted, TransactionError, withCallersStack } from '../errors.js';
 import type { TransactionOptions } from '../options.js';
-import { ForeignSession } from '../pool/foreign-session.js';
-import { PooledConnection } from '../pool/pool.js';
+import { sessionOf } from '../pool/foreign-session.js';
 import type { Session } from '../pool/session.js';
 import { Acquisition } from './acquisition.js';
 import { DeferredSession } from './deferred-session.js';
@@ -85,7 +84,7 @@ export class TransactionStart {
     }
     const acquisition = new Acquisition(this.#parent, this.#settings, {
       receive: (connection, cancelled) => {
-        const session = PooledConnection.sessionOf(connection) ?? new ForeignSession(connection);
+        const session = sessionOf(connection);
         try {
           this.#open(session, acquisition, cancelled);
         } catch (error) {
