@@ -13,6 +13,12 @@ export const databases: readonly DatabaseKind[] = [
   { name: 'MariaDB', dialect: 'mariadb', missing: !hasMariadb, open: openMariadb },
 ];
 
+/** `npm test` tries what all databases guarantee on these two, the step `contracts` on the others. */
+const QUICK: ReadonlySet<string> = new Set(['PostgreSQL', 'SQLite']);
+
+export const chosen = <T extends { readonly name: string }>(among: readonly T[]): readonly T[] =>
+  among.filter(({ name }) => QUICK.has(name) !== (process.env['OTHER_DATABASES'] === '1'));
+
 async function openPostgres({ writers = 2 } = {}): Promise<TestDatabase> {
   const schema = await openSchema();
   const pool = createPostgresPool({ connectionString: schema.url(), max: writers, ...LIMITS });

@@ -20,9 +20,8 @@ export {
   type Wrap,
 } from '@ambit/testing/tools';
 export { certificate } from './certificate.js';
-export { chosen } from './chosen.js';
 export { canStartServers, type Server, startServer } from './cluster.js';
-export { databases } from './databases.js';
+export { chosen, databases } from './databases.js';
 export { hasMariadb, type MariadbDatabase, mariadbPool, mariadbUrl, openMariadbDatabase } from './mariadb.js';
 export { canStartMariadb, type OwnMariadb, startMariadb } from './mariadb-server.js';
 export {
