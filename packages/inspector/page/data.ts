@@ -12,18 +12,12 @@ export interface Address {
   readonly at?: string | undefined;
 }
 
-export const VIEWS: Readonly<Record<string, string>> = {
-  now: 'Now',
-  requests: 'Requests',
-  graph: 'Graph',
-};
-
 export function parseAddress(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   const [view = '', item] = path.split('/');
   const parameters = new URLSearchParams(query);
   const [q, at] = [parameters.get('q'), parameters.get('at')];
-  return { view: Object.hasOwn(VIEWS, view) ? view : 'now', ...(item && { item }), ...(q && { q }), ...(at && { at }) };
+  return { view: view === '' ? 'now' : view, ...(item && { item }), ...(q && { q }), ...(at && { at }) };
 }
 
 export function formatAddress({ view, item, q, at }: Address): string {

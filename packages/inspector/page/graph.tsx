@@ -1,7 +1,8 @@
 import { computed, signal, useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { GraphProblem, GraphView, ServiceNode, Total } from '../src/wire.js';
+import type { Total } from '../src/totals.js';
+import type { GraphProblem, GraphView, ServiceNode } from '../src/wire.js';
 import { address, boot, now, read } from './data.js';
 import { type Chosen, Drawing, type Existing, MOST_ARROWS, sentenceOf } from './drawing.js';
 import { count, duration, lastOf, lifetimeOf, times } from './words.js';

@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals';
 import { type JSX, render } from 'preact';
-import { address, connect, connection, formatAddress, go, troubles, VIEWS } from './data.js';
+import { address, connect, connection, formatAddress, go, troubles } from './data.js';
 import { Graph } from './graph.js';
 import { Now } from './now.js';
 import { Requests } from './requests.js';
@@ -18,9 +18,9 @@ function Head(): JSX.Element {
   return (
     <>
       <nav class="tabs" aria-label="Views">
-        {Object.entries(VIEWS).map(([view, name]) => (
+        {Object.keys(PANELS).map((view) => (
           <a key={view} href={formatAddress({ view })} aria-current={address.value.view === view ? 'page' : undefined}>
-            {name}
+            {view}
           </a>
         ))}
       </nav>

@@ -44,12 +44,8 @@ export function useStill<T>(
   return { shown, newer: current.size, isOver, handlers };
 }
 
-/** A file's name is not broken in its middle: only after a slash. */
-const brokenAtSlashes = (where: string): ComponentChildren =>
-  where.split(/(?<=\/)/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
-
 /** A line of code. */
-export const Place = ({ where }: { readonly where: string }): JSX.Element => <code>{brokenAtSlashes(where)}</code>;
+export const Place = ({ where }: { readonly where: string }): JSX.Element => <code>{where}</code>;
 
 interface CauseProps extends Omit<Cause, 'error' | 'id'> {
   /** Beside its kind. */

@@ -162,7 +162,7 @@ function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Eleme
   const text = textOf(step, status);
   return (
     <div
-      class={isOpen ? 'row unclosed' : 'row'}
+      class="row"
       role="row"
       data-kind={kind}
       data-mood={moodOf(step, status) || undefined}
@@ -181,10 +181,7 @@ function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Eleme
         {where !== undefined && <Place where={where} />}
       </span>
       <span class="track" role="cell">
-        <i
-          class={took > 0 ? 'bar' : 'bar point'}
-          style={{ '--at': String(at / length), '--took': String(took / length) }}
-        />
+        <i class="bar" style={{ '--at': String(at / length), '--took': String(took / length) }} />
       </span>
       <span class="took" role="cell">
         {took > 0 ? duration(took) : ''}

@@ -4,6 +4,7 @@ import { boxOf, label, lineageOf, nameOf } from './names.js';
 import { type Sign, signOf } from './signs.js';
 import type { GraphBox, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
 
+type Lineage = readonly (readonly string[])[];
 type DefinitionsOf = (functions: readonly (object | undefined)[]) => (string | undefined)[];
 
 /** The dependency graph of the application, and the problems that `verify()` finds in it, as plain data. */
@@ -41,7 +42,7 @@ export class Drawing {
     });
     const wrong = new Set(problems.flatMap(({ path }) => path.slice(1).map((id, i) => `${path[i]} ${id}`)));
     return {
-      boxes: this.#boxes(),
+      boxes: boxesOf(lineageOf(this.#container), this.#scopes),
       nodes: drawn,
       edges: edges.map((edge): ServiceEdge => ({ ...edge, problem: wrong.has(`${edge.from} ${edge.to}`) })),
       problems,
@@ -82,29 +83,6 @@ export class Drawing {
     return this.#nodes.find((one) => one.id === id) ?? this.#nodes.find(({ key }) => label(key) === id);
   }
 
-  #boxes(): GraphBox[] {
-    const boxes = new Map<string, GraphBox>();
-    const add = (lineage: readonly (readonly string[])[], parent?: string): string => {
-      const id = boxOf(lineage);
-      boxes.set(id, { id, tags: nameOf(lineage.at(-1) ?? []), ...(parent !== undefined && { parent }) });
-      return id;
-    };
-    const above = lineageOf(this.#container);
-    const root = add(above);
-    const below = (
-      lineage: readonly (readonly string[])[],
-      parent: string,
-      scopes: readonly ScopeDeclaration[],
-    ): void => {
-      for (const { tags, scopes: inner = [] } of scopes) {
-        const longer = [...lineage, tags];
-        below(longer, add(longer, parent), inner);
-      }
-    };
-    below(above, root, this.#scopes);
-    return [...boxes.values()];
-  }
-
   #problems(): { code: string; message: string; key: string | undefined; path: readonly string[]; box: string }[] {
     try {
       verify(this.#container, ...this.#scopes);
@@ -122,7 +100,7 @@ export class Drawing {
   }
 
   /** Opens temporary scopes with these tags, and disposes them again. */
-  #inScopeLike<T>(lineage: readonly (readonly string[])[], look: (scope: Container) => T): T {
+  #inScopeLike<T>(lineage: Lineage, look: (scope: Container) => T): T {
     const opened: Container[] = [];
     let scope = this.#container;
     let declared = this.#scopes;
@@ -141,6 +119,12 @@ export class Drawing {
       for (const one of opened) void one.dispose();
     }
   }
+}
+
+function boxesOf(lineage: Lineage, scopes: readonly ScopeDeclaration[], parent?: string): GraphBox[] {
+  const id = boxOf(lineage);
+  const box = { id, tags: nameOf(lineage.at(-1) ?? []), ...(parent !== undefined && { parent }) };
+  return [box, ...scopes.flatMap(({ tags, scopes: inner = [] }) => boxesOf([...lineage, tags], inner, id))];
 }
 
 /** The nodes with these keys, one after the other along the arrows; the first one in the box, if there are several. */

@@ -91,14 +91,6 @@ const DEEPEST_CAUSE = 10;
 
 /** The constraint and its table, where the driver says them. */
 function violated(error: unknown): { readonly constraint?: string; readonly table?: string } {
-  try {
-    return violatedBy(error);
-  } catch {
-    return {};
-  }
-}
-
-function violatedBy(error: unknown): ReturnType<typeof violated> {
   for (let one = error, depth = 0; one instanceof Error && depth < DEEPEST_CAUSE; one = one.cause, depth++) {
     const { code, constraint, constraint_name, table, table_name } = one as Error & Partial<Record<string, unknown>>;
     if (typeof code !== 'string' || !/^23\w{3}$/.test(code)) continue;

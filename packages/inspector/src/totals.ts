@@ -1,9 +1,12 @@
 import type { Where } from './where.js';
-import type { Total } from './wire.js';
 
+/** Of a route the responses by status, of a statement its failures and those outside of a transaction, of a service its instances. */
 type Counts = Partial<
   Record<'aborted' | 'alive' | 'failed' | 'outside' | 'refused' | 'rolledBack' | 'statementMs' | 'statements', number>
 >;
+
+/** What was counted under one name since the recording began: a route, a statement, or a service as `application > request: IUsers`. */
+export type Total = ReturnType<Row['read']>;
 
 /** So many buckets for each doubling: a percentile is at most 4.5 % too high. */
 const PER_DOUBLING = 16;
@@ -35,7 +38,7 @@ export class Row {
     this.#counts[what] = (this.#counts[what] ?? 0) + by;
   }
 
-  read(name: string): Total {
+  read(name: string) {
     const [p50, p95, p99] = [this.#percentile(50), this.#percentile(95), this.#percentile(99)];
     const times = { count: this.#count, total: this.#total, p50, p95, p99, longest: this.#longest };
     const where = this.place?.line;

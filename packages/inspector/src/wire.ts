@@ -1,4 +1,5 @@
 // Messages of the inspector's server to its page, and the results of its tools.
+import type { GraphEdge, GraphNode } from '@ambit/container/tools';
 import type { TroubleKind } from './signs.js';
 
 export interface GraphBox {
@@ -7,19 +8,13 @@ export interface GraphBox {
   readonly parent?: string;
 }
 
-export interface ServiceNode {
-  readonly id: string;
+export interface ServiceNode extends Pick<GraphNode, 'id' | 'kind' | 'singleton'> {
   readonly box: string;
   readonly key: string;
-  readonly kind: 'alias' | 'class' | 'factory' | 'missing' | 'register' | 'value';
-  readonly singleton: boolean;
   readonly feature?: string;
 }
 
-export interface ServiceEdge {
-  readonly from: string;
-  readonly to: string;
-  readonly kind: 'all' | 'lazy' | 'one' | 'optional';
+export interface ServiceEdge extends GraphEdge {
   readonly problem: boolean;
 }
 
@@ -196,31 +191,4 @@ export interface State {
   readonly keep: number;
   readonly keepTrouble: number;
   readonly always: boolean;
-}
-
-/** What was counted under one name since the recording began. Durations are milliseconds. */
-export interface Total {
-  /** A route such as `GET /api/users`, a statement, or a service in one kind of scope, `application > request: IUsers`. */
-  readonly name: string;
-  readonly count: number;
-  readonly total: number;
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly longest: number;
-  /** The line of code that was the first to do it. */
-  readonly where?: string;
-  /** Of a statement: the routes that send it. */
-  readonly routes?: readonly string[];
-  /** Of a route the responses from 500 on; of a statement its failures. */
-  readonly failed?: number;
-  readonly refused?: number;
-  readonly aborted?: number;
-  readonly rolledBack?: number;
-  readonly statements?: number;
-  readonly statementMs?: number;
-  /** Statements that were sent outside of a transaction. */
-  readonly outside?: number;
-  /** Instances whose scope is open; undefined of a transient service, which its scope does not keep. */
-  readonly alive?: number;
 }

@@ -20,7 +20,7 @@ it('the page begins again with each recording', () => {
 it('an address names a view, an item, a filter and a trouble', () => {
   const address = { view: 'requests', item: 'b-1', q: 'a b', at: 'x' };
   expect(parseAddress(formatAddress(address))).toEqual(address);
-  expect(parseAddress('#/nowhere')).toEqual({ view: 'now' });
+  expect(parseAddress('')).toEqual({ view: 'now' });
 });
 
 it('the time of a request is divided without counting anything twice, calls included', () => {

@@ -159,7 +159,7 @@ describe('the name of an error', () => {
     const unreadable = Object.defineProperty(new Error('canary'), 'constraint', { get });
     const odd = refused({ table: "can'ary", constraint: 7 });
     for (const error of [own, Object.assign(unreadable, { code: '23505' }), odd])
-      expect(errorName(error)).not.toMatch(/can|7/);
+      expect(errorName(error)).not.toMatch(/canary|can'ary|7/);
   });
 
   it('of a time limit is not the class of all errors of the web', async () => {

@@ -13,8 +13,8 @@ import { inspectorMiddleware } from '../../src/express.js';
 import { inspectorPlugin } from '../../src/fastify.js';
 import type { InspectorOptions } from '../../src/index.js';
 
-/** Returns the status to respond with, or undefined: then the client gets no response. */
-type Handler = (scope: Container) => Promise<number | undefined> | number | undefined;
+/** Returns the status to respond with. */
+type Handler = (scope: Container) => Promise<number> | number;
 export type Routes = Readonly<Record<string, Handler>>;
 
 export interface RunningApp {
@@ -41,8 +41,7 @@ const expressHost: Host = {
     for (const [path, handle] of Object.entries(routes)) {
       const router = express.Router();
       router.get('/:id', async (req, res) => {
-        const status = await handle(req.container as Container);
-        if (status !== undefined) res.sendStatus(status);
+        res.sendStatus(await handle(req.container as Container));
       });
       app.use(path, router);
     }
@@ -68,7 +67,6 @@ const fastifyHost: Host = {
     for (const [path, handle] of Object.entries(routes)) {
       app.get(`${path}/:id`, async (request, reply) => {
         const status = await handle(request.container as Container);
-        if (status === undefined) return reply.hijack();
         return reply.code(status).send(String(status));
       });
     }
