@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { respondInScope, respondInTransaction } from '@ambit/fetch/host';
 import {
+  hasUnreadBody,
   prepareTransactionOptions,
   RequestScopes,
   type RequestScopesOptions,
@@ -33,7 +34,8 @@ export function transaction(options: RequestTransactionOptions<H3Event> = {}): M
     const scope = event.context['container'] as IContainer;
     return respondInTransaction(
       scope,
-      prepare(event),
+      // A slow upload holds no connection until the handler sends a statement.
+      { ...prepare(event), isBodyToCome: hasUnreadBody(event.req) },
       () => event.req.signal,
       async (transactionScope) => {
         event.context['transactionScope'] = transactionScope;
