@@ -1,16 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Settings } from './options.js';
 
 /** Compares in constant time. */
 function same(one: string, other: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(one), digest(other));
-}
-
-export interface AccessOptions {
-  readonly token: string | undefined;
-  /** True if clients on this machine need no token. */
-  readonly isDevelopment: boolean;
 }
 
 const MOST_WRONG = 10;
@@ -31,7 +26,7 @@ export class AccessControl {
   /** When the newest wrong tokens came, whatever their source: behind a proxy all clients are one. */
   readonly #wrong: number[] = [];
 
-  constructor({ token, isDevelopment }: AccessOptions) {
+  constructor({ token, isDevelopment }: Pick<Settings, 'isDevelopment' | 'token'>) {
     this.#token = token;
     this.#isDevelopment = isDevelopment;
   }

@@ -47,13 +47,7 @@ function register(server: FastifyInstance, options: InspectorOptions): void {
   // For `@fastify/swagger`.
   const schema: object = { hide: true };
   for (const url of [path, `${path}/*`])
-    server.route({
-      method: ['GET', 'POST'],
-      url,
-      logLevel: 'silent',
-      schema,
-      handler: () => undefined,
-    });
+    server.route({ method: ['GET', 'POST'], url, logLevel: 'silent', schema, handler: () => undefined });
   server.addHook('onError', (_request, _reply, error, done) => {
     inspected.failed(error);
     done();

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { AccessControl, type AccessOptions } from './access.js';
+import { AccessControl } from './access.js';
 import { handleMcp } from './mcp.js';
+import type { Settings } from './options.js';
 import { argumentsOf, type Facts, jsonOf, readTool } from './tools.js';
 import type { State } from './wire.js';
 import { PACKAGE } from './where.js';
@@ -24,9 +25,7 @@ function withLinks(page: string, links: Readonly<Record<string, string>>): strin
   return page.replace('<!-- links -->', () => nav);
 }
 
-export interface HandlerParts extends AccessOptions {
-  readonly path: string;
-  readonly links: Readonly<Record<string, string>>;
+export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'links' | 'path' | 'token'> {
   readonly facts: Facts;
   /** Records from now on; returns whether that began only now. */
   readonly look: () => boolean;

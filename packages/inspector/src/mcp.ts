@@ -20,10 +20,7 @@ const INSTRUCTIONS =
   'The inspector of a running application. Begin with the tool `troubles`; `request` shows one of the requests that it names.';
 
 /** The codes of JSON-RPC. */
-const PARSE_ERROR = -32_700;
-const INVALID_REQUEST = -32_600;
-const NO_METHOD = -32_601;
-const INVALID_PARAMS = -32_602;
+const CODES = { noJson: -32_700, invalidRequest: -32_600, noMethod: -32_601, invalidParams: -32_602 };
 
 /**
  * The facts of the inspector as tools of the Model Context Protocol: its transport "streamable HTTP", in which each message is a POST and each
@@ -39,7 +36,7 @@ export function handleMcp(
   facts: Facts,
   look: () => boolean,
 ): void {
-  const fail = (status: number, message: string, code = INVALID_REQUEST): void =>
+  const fail = (status: number, message: string, code = CODES.invalidRequest): void =>
     send(response, status, { jsonrpc: '2.0', id: null, error: { code, message } });
   // Clients ask by GET for a stream, and by DELETE for the end of a session: 405 says that there is neither.
   if (method !== 'POST') return fail(405, 'Only POST is allowed');
@@ -54,7 +51,7 @@ export function handleMcp(
   try {
     message = JSON.parse(text);
   } catch {
-    return fail(400, 'The message is no JSON', PARSE_ERROR);
+    return fail(400, 'The message is no JSON', CODES.noJson);
   }
   if (!isMessage(message)) return fail(400, 'Not one message of JSON-RPC 2.0');
   const { id, method: asked, params = {} } = message;
@@ -72,9 +69,9 @@ function resultOf(method: string, params: NonNullable<Message['params']>, facts:
     };
   }
   if (method === 'tools/list') return { result: { tools: listed() } };
-  if (method !== 'tools/call') return { error: { code: NO_METHOD, message: `There is no method '${method}'` } };
+  if (method !== 'tools/call') return { error: { code: CODES.noMethod, message: `There is no method '${method}'` } };
   if (typeof params.name !== 'string')
-    return { error: { code: INVALID_PARAMS, message: 'params.name must be the name of a tool' } };
+    return { error: { code: CODES.invalidParams, message: 'params.name must be the name of a tool' } };
   const read = readTool(facts, params.name, params.arguments, look());
   const isError = 'problem' in read;
   const text = isError ? read.problem : jsonOf(read.value, 1);
