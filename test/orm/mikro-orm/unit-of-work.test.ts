@@ -1,4 +1,4 @@
-import { Container, type IContainer } from '@ambit/container';
+import { Container, currentScope, type IContainer, runInScope } from '@ambit/container';
 import { type IConnection, isRetryable, runInTransaction } from '@ambit/transaction';
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { createPostgresPool } from '@ambit/transaction/postgres';
@@ -47,6 +47,24 @@ describe('MikroORM on the connection of a transaction', () => {
       (await em.findOneOrFail(AuthorEntity, 1)).name = 'Eve';
     });
     expect(await authors()).toEqual([{ id: 1, name: 'Eve' }]);
+  });
+
+  it('is what the option `context` of MikroORM finds in the current scope', async () => {
+    const own = new MikroORM({
+      driver: PostgreSqlDriver,
+      dbName: 'test',
+      entities: [AuthorEntity, BookEntity],
+      driverOptions: mikroOrmDialect(app.pool),
+      context: () => currentScope(undefined)?.resolve<EntityManager>('em'),
+    });
+    await runInTransaction(app.container, async (scope) => {
+      scope.register('em', () => mikroOrmOn(scope.resolve<IConnection>('IConnection'), own));
+      await runInScope(scope, async () => {
+        own.em.create(AuthorEntity, ADA);
+      });
+    });
+    expect(await authors()).toEqual([ADA]);
+    await own.close();
   });
 
   it('rolls back where the flush fails, and the caller gets its error', async () => {

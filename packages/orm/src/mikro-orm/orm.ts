@@ -19,7 +19,7 @@ export interface MikroOrm<EM extends MikroEntityManager> {
 /** The members of an `EntityManager` of MikroORM that the adapter uses. */
 export interface MikroEntityManager {
   /** Creates an entity manager with an identity map of its own. */
-  fork(): this;
+  fork(options: { readonly disableContextResolution: boolean }): this;
   /** Writes what has changed to the database. */
   flush(): Promise<void>;
   /** Makes its queries statements of a transaction. */
@@ -191,7 +191,8 @@ export function entityManagerIn<EM extends MikroEntityManager>(transaction: Tran
   const connection = orm.em.getConnection() as TransactionalConnection;
   const dialect = dialectOf(connection.getClient?.());
   adapt(connection);
-  const em = orm.em.fork();
+  // MikroORM would fork what its option `context` returns, which may be the entity manager that is made here.
+  const em = orm.em.fork({ disableContextResolution: true });
   const kysely = kyselyIn(transaction, { dialect, options: OPTIONS[dialect], errorOf: driverErrorOf });
   em.setTransactionContext(contextIn(transaction, kysely) as never);
   transaction.onWhole('beforeCommit', () => em.flush());
