@@ -443,6 +443,8 @@ describe.each([
     test('without a transaction runs at once, and its failure is a process warning', async () => {
       const warnings: unknown[] = [];
       const warned = vi.spyOn(process, 'emitWarning').mockImplementation((warning) => void warnings.push(warning));
+      afterCommit(undefined, note('without a scope'));
+      expect(log.splice(0)).toEqual(['without a scope']);
       afterCommit(request, note('at once'));
       expect(log).toEqual(['at once']);
       afterCommit(request, () => {

@@ -88,7 +88,7 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * what was written is stored already, and `fn` is called at once; so it is in a `not-supported` run, whatever is open around it.
  * Where a host has begun one for the request and it was rolled back, `fn` is refused.
  *
- * @param scope - the scope that the work is done in
+ * @param scope - the scope that the work is done in; undefined, such as `currentScope(undefined)` may be, is outside of every transaction
  * @param fn - its failure goes to `onError` of the transaction, or without one to a process warning, and never to the caller
  * @param options - whether the commit waits for it, and which of several databases it is about, by the key of its connection
  * @throws `TransactionError` `AMBIT_TX_FINISHED`: the transaction has been rolled back, or its outcome is unknown
@@ -111,16 +111,16 @@ const WITHOUT_TRANSACTION = { clock: systemClock, endTimeoutMs: 10_000, onError:
  * ```
  */
 export function afterCommit(
-  scope: IContainer,
+  scope: IContainer | undefined,
   fn: () => unknown,
   options: AfterCommitOptions & Pick<DatabaseKeys, 'connection'> = {},
 ): void {
   checkFunction('The callback', fn, { required: true });
   const { connection = MAIN_DATABASE.connection } = options;
-  const transaction = transactionOf(scope, options) ?? transactionOfAllWork(scope, connection);
+  const transaction = scope && (transactionOf(scope, options) ?? transactionOfAllWork(scope, connection));
   if (transaction) return requireMember(transaction, 'afterCommit').afterCommit(fn, options);
   const calling = callAndReport(fn, WITHOUT_TRANSACTION);
-  if (calling) disposeAfter(calling, scope);
+  if (calling && scope) disposeAfter(calling, scope);
 }
 
 /**
