@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transaction: ['.', 'pool', 'sql'],
   check: ['.', 'sql'],
   replicas: ['.', 'pool'],
-  tenants: ['.', 'pool'],
+  tenants: ['.', 'pool', 'transaction'],
   testing: ['.', 'pool', 'sandbox', 'sql'],
   sandbox: ['.', 'databases', 'pool', 'postgres', 'sql'],
   databases: ['.', 'mariadb', 'postgres', 'sql', 'sqlite'],
