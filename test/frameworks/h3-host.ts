@@ -1,7 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { respondInScope, respondInTransaction } from '@ambit/fetch/host';
 import {
-  hasUnreadBody,
   prepareTransactionOptions,
   RequestScopes,
   type RequestScopesOptions,
@@ -32,15 +31,9 @@ export function transaction(options: RequestTransactionOptions<H3Event> = {}): M
   const prepare = prepareTransactionOptions(options);
   return (event, next) => {
     const scope = event.context['container'] as IContainer;
-    return respondInTransaction(
-      scope,
-      // A slow upload holds no connection until the handler sends a statement.
-      { ...prepare(event), isBodyToCome: hasUnreadBody(event.req) },
-      () => event.req.signal,
-      async (transactionScope) => {
-        event.context['transactionScope'] = transactionScope;
-        return toResponse(await next(), event);
-      },
-    );
+    return respondInTransaction(scope, prepare(event), event.req, async (transactionScope) => {
+      event.context['transactionScope'] = transactionScope;
+      return toResponse(await next(), event);
+    });
   };
 }

@@ -144,10 +144,7 @@ export class FastifyRequestState {
       closeUnlessEnded(res);
       return this.#refuse('AMBIT_HTTP_HEAD_SENT');
     }
-    const transaction = new RequestTransaction(scope, {
-      ...prepared,
-      isBodyToCome: isBodyToCome(this.connected.req),
-    });
+    const transaction = new RequestTransaction(scope, prepared, undefined, isBodyToCome(this.connected.req));
     followTrailers(this.reply);
     this.isOfRoute = isOfRoute;
     return WatchedPromise.of(transaction.begun, {

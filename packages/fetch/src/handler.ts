@@ -3,7 +3,6 @@ import {
   type ActiveRequest,
   checkFunctions,
   type DrainRequestsOptions,
-  hasUnreadBody,
   invalidOption,
   type ParentScope as ParentScopeOf,
   RequestScopes,
@@ -141,12 +140,7 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
 ): Handler<Q, C, R> {
   const prepare = prepareTransactionOptions(options);
   const run: Handler<Q, C, R> = (request, requestScope, context) =>
-    respondInTransaction(
-      requestScope,
-      { ...prepare(request), isBodyToCome: hasUnreadBody(request) },
-      () => request.signal,
-      (scope) => handler(request, scope, context),
-    );
+    respondInTransaction(requestScope, prepare(request), request, (scope) => handler(request, scope, context));
   return (request, requestScope, context) => inOwnContext(run, request, requestScope, context);
 }
 

@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import {
   type ActiveRequest,
+  hasUnreadBody,
   HttpError,
   isDisconnect,
   type PreparedTransactionOptions,
@@ -71,7 +72,7 @@ export async function respondInScope<Q, C, R extends Response | undefined>(
  *
  * @param requestScope - the scope of the request
  * @param prepared - the options of the transaction
- * @param signal - called for the signal of a request whose scope was opened by other means than ours
+ * @param request - the request; while a part of its body is still to come, no connection is taken before the first statement
  * @param handle - responds, with the scope of the transaction
  * @returns the response to send
  * @throws what `handle` throws; `TransactionError`: BEGIN or COMMIT failed; `HttpError` `AMBIT_HTTP_NO_RESPONSE`: nothing can be sent
@@ -84,16 +85,16 @@ export async function respondInScope<Q, C, R extends Response | undefined>(
  *
  * const prepare = prepareTransactionOptions<Request>({ isolation: 'serializable' });
  * const respond = (request: Request, scope: IContainer, handler: (scope: IContainer) => Promise<Response>): Promise<Response> =>
- *   respondInTransaction(scope, prepare(request), () => request.signal, handler);
+ *   respondInTransaction(scope, prepare(request), request, handler);
  * ```
  */
 export async function respondInTransaction<R extends Response>(
   requestScope: IContainer,
   prepared: PreparedTransactionOptions,
-  signal: () => AbortSignal,
+  request: Request,
   handle: (scope: IContainer) => R | Promise<R>,
 ): Promise<R> {
-  const transaction = new RequestTransaction(requestScope, prepared, signal);
+  const transaction = new RequestTransaction(requestScope, prepared, () => request.signal, hasUnreadBody(request));
   const { scope } = await transaction.begun;
   let response: R | undefined;
   try {

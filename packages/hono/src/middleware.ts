@@ -183,8 +183,9 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
     if (c.get('transactionScope')) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
     const transaction = new RequestTransaction(
       requestScopeOf(c),
-      { ...prepare(c), isBodyToCome: hasUnreadBody(c.req.raw) },
+      prepare(c),
       () => c.req.raw.signal,
+      hasUnreadBody(c.req.raw),
     );
     try {
       const { scope } = await transaction.begun;

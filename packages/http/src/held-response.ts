@@ -350,7 +350,7 @@ export async function beginTransaction(
 ): Promise<RequestTransaction> {
   if (req.transactionScope) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
   if (res.headersSent) throw headSent(req, res);
-  const transaction = new RequestTransaction(scope, { ...prepared, isBodyToCome: isBodyToCome(req) });
+  const transaction = new RequestTransaction(scope, prepared, undefined, isBodyToCome(req));
   const request = ConnectedRequest.ofResponse(req, res) ?? new ConnectedRequest(req, res, host);
   request.onDisconnect((reason) => void transaction.rollback(reason));
   await transaction.begun;

@@ -17,8 +17,6 @@ export interface RequestTransactionOptions<Q = Request> extends Omit<Transaction
 export interface PreparedTransactionOptions extends Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
   /** The options, checked. */
   readonly settings: TransactionSettings;
-  /** A part of the body is still to come: the transaction may begin with its first statement, so that a slow client holds no connection. */
-  readonly isBodyToCome?: boolean;
 }
 
 /**
@@ -96,14 +94,20 @@ export class RequestTransaction {
   readonly #start: TransactionStart;
 
   /**
-   * Asks for a connection at once.
+   * Asks for a connection at once, unless a part of the body is still to come: then with the first statement, so that a slow client holds none.
    *
    * @param requestScope - the scope of the request
    * @param prepared - its options, and which responses roll back
    * @param signal - called for the signal of a request whose scope was opened by other means than ours
+   * @param isBodyToCome - whether a part of the body is still to come
    */
-  constructor(requestScope: IContainer, prepared: PreparedTransactionOptions, signal?: () => AbortSignal) {
-    const { settings, rollbackOn, isBodyToCome = false } = prepared;
+  constructor(
+    requestScope: IContainer,
+    prepared: PreparedTransactionOptions,
+    signal?: () => AbortSignal,
+    isBodyToCome = false,
+  ) {
+    const { settings, rollbackOn } = prepared;
     this.#requestScope = requestScope;
     this.active = ActiveRequest.of(requestScope);
     this.rollbackOn = rollbackOn ?? this.active?.scopes.rollbackOn ?? isServerError;
