@@ -32,8 +32,8 @@ const OXFMT = 'node tools/on-node.mjs oxfmt';
 const OXLINT = 'node tools/on-node.mjs oxlint';
 const WITH_LIBRARIES = 'node tools/on-node.mjs 24 test/libraries/node_modules/vitest/vitest.mjs run --root test';
 /** Packages of only some steps have a lock of their own. */
-const OLDER_EXPRESS = 'tools/locked.sh test/versions/express';
-const RECIPES = 'tools/locked.sh examples/recipes && tsc -b examples/recipes && tsc -p examples/recipes/test';
+const OLDER_EXPRESS = 'tools/ensure.sh test/versions/express';
+const RECIPES = 'tools/ensure.sh examples/recipes && tsc -b examples/recipes && tsc -p examples/recipes/test';
 const SERVERS = 'tools/ensure.sh postgres mariadb';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
@@ -65,7 +65,7 @@ const STEPS = {
   simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/hosts/crowd`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/graphs-agree`,
   // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
-  sqlite: `tools/locked.sh bench && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
+  sqlite: `tools/ensure.sh bench && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
   // The short form of what has found most; with --all, all of them, for hours.
   lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
   galera: `${SERVERS} && node lab/run.mjs galera --short`,
@@ -74,18 +74,18 @@ const STEPS = {
   plans: 'PLAN_ROWS=1000000 vitest run --project contracts service/test/query-plans',
   readme: 'node tools/try.mjs readme',
   // The benchmarks have dependencies of their own.
-  documented: `${SERVERS} && tools/locked.sh bench && tsc -b examples && node tools/documented.mjs`,
+  documented: `${SERVERS} && tools/ensure.sh bench && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
   contracts: 'vitest run --project contracts',
   programs: `${RECIPES} && vitest run --project programs`,
   browser: 'tools/ensure.sh chromium && AMBIT_REQUIRE_CHROMIUM=1 vitest run --project browser',
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
   'hosts-all': `${OLDER_EXPRESS} && EVERY_DATABASE=1 vitest run --project hosts isolated.test`,
-  'nest-versions': `${BROKERS} && tools/locked.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')} && node test/versions/nest-12/cost.mjs --rounds 1 --requests 20`,
+  'nest-versions': `${BROKERS} && tools/ensure.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')} && node test/versions/nest-12/cost.mjs --rounds 1 --requests 20`,
   integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
   sandboxes:
-    'tools/ensure.sh chromium && tools/locked.sh test/sandboxes && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
+    'tools/ensure.sh chromium && tools/ensure.sh test/sandboxes && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
   // Apart from the others, because its packages are 350 MB.
   prisma: `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma`,
   runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes sure that servers and Chromium are where the tests look for them: tools/ensure.sh postgres mariadb redis chromium nats rabbitmq
+# Makes sure that servers and Chromium are where the tests look for them, and that a folder has what its lock names:
+#   tools/ensure.sh postgres mariadb redis chromium nats rabbitmq bench test/versions/express
 # Meant for CI machines: as root, it installs Debian's packages, and starts throw-away servers that only this machine reaches, without a password.
 set -euo pipefail
 
@@ -53,7 +54,17 @@ rabbitmq_start() {
 chromium_responds() { [ -x /usr/bin/chromium-headless-shell ]; }
 chromium_start() { install chromium-headless-shell --no-install-recommends chromium-headless-shell fonts-dejavu-core; }
 
+locked() { # <folder>
+  cmp --silent "$1/package-lock.json" "$1/node_modules/.installed-lock.json" && return
+  npm ci --silent --prefix "$1" --ignore-scripts --no-audit --no-fund
+  cp "$1/package-lock.json" "$1/node_modules/.installed-lock.json"
+}
+
 for name in "$@"; do
+  if [ -d "$name" ]; then
+    locked "$name"
+    continue
+  fi
   "${name}_responds" && continue
   "${name}_start"
   for _ in $(seq 300); do "${name}_responds" && continue 2; sleep 0.2; done

@@ -4,8 +4,9 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { Container } from '@ambit/container';
 import { containerMiddleware } from '@ambit/express';
-import { containerPlugin } from '@ambit/fastify';
+import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { createHandler } from '@ambit/http';
+import { FakePool } from '@ambit/transaction/testing';
 import express from 'express';
 import { fastify } from 'fastify';
 import { describe, expect, test } from 'vitest';
@@ -99,5 +100,23 @@ describe('a request that did not come through a connection', () => {
     const listeners = socket.listenerCount('close');
     for (let i = 0; i < 2; i += 1) await emitRequest(server, socket);
     expect(socket.listenerCount('close')).toBe(listeners);
+  });
+
+  test('has its body: its transaction begins before the handler runs', async () => {
+    const pool = new FakePool();
+    const container = new Container();
+    container.register('IDatabasePool', () => pool);
+    const app = fastify();
+    await app.register(containerPlugin, { container });
+    await app.register(transactionPlugin);
+    app.post('/', async (request) => {
+      await request.startTransaction();
+      const { out } = pool;
+      await request.commitTransaction();
+      return { out };
+    });
+    const response = await app.inject({ method: 'POST', url: '/', payload: { product: 'apple' } });
+    expect(response.json()).toEqual({ out: 1 });
+    await app.close();
   });
 });

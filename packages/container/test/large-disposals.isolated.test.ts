@@ -63,14 +63,14 @@ describe('a scope with very many below it is disposed as a whole', () => {
   });
 });
 
-it('openScopes lists 200,000 scopes below one, the newest first', () => {
+it('openScopes lists 200,000 scopes below one, the oldest first', () => {
   const app = openApplication();
   const tenant = app.createScope({ tags: ['tenant'] });
   const opened = Array.from({ length: 200_000 }, () => openRequest(tenant));
   const listed = openScopes(app);
 
   expect(listed).toHaveLength(200_001);
-  expect(listed[0] === tenant && listed[1] === opened.at(-1) && listed.at(-1) === opened[0]).toBe(true);
+  expect(listed[0] === tenant && listed[1] === opened[0] && listed.at(-1) === opened.at(-1)).toBe(true);
 });
 
 describe('the message of a DisposeError stays short', () => {

@@ -116,6 +116,8 @@ export class Connection {
 
   remove(request: ConnectedRequest): void {
     const { older, newer } = request;
+    // One beyond the limit has never joined.
+    if (!newer && this.newest !== request) return;
     if (older) older.newer = newer;
     if (newer) newer.older = older;
     else this.newest = older;

@@ -367,7 +367,8 @@ export async function beginTransaction(
  * @returns true while its client may take its time
  */
 export function isBodyToCome(req: IncomingMessage): boolean {
-  if (req.complete) return false;
+  // Undefined where the request was injected, with its body.
+  if (req.complete !== false) return false;
   if (req.httpVersionMajor > 1 && 'stream' in req)
     return !(req as unknown as Http2ServerRequest).stream.endAfterHeaders;
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;

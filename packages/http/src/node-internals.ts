@@ -143,9 +143,7 @@ export function finishBeforeErrors(server: Server): void {
     }
     return emit(event, ...args);
   };
-  server.on('connect', (_req, socket: Socket | Http2ServerResponse) => {
-    // Those of the application.
-    if (server.listenerCount('connect') > 1) return;
+  listenAlone(server, 'connect', (_req: unknown, socket: Socket | Http2ServerResponse) => {
     // As Node does by itself where nobody listens.
     if ('stream' in socket) {
       socket.writeHead(405).end();
@@ -154,6 +152,18 @@ export function finishBeforeErrors(server: Server): void {
     keepResponding(socket);
     if (!connectionOf(socket)?.finish()) socket.destroy();
   });
+}
+
+/** A registered symbol: several copies of this package may be in one process, and each watches all servers. */
+const OURS = Symbol.for('@ambit/http.listener');
+
+/** Listens to an event for which Node has a default: for as long as the application does not, and once for all copies of this package. */
+export function listenAlone<A extends unknown[]>(server: Server, event: string, act: (...args: A) => void): void {
+  const listener = (...args: unknown[]): void => {
+    const all = server.listeners(event);
+    if (all[0] === listener && all.every((each) => OURS in each)) act(...(args as A));
+  };
+  server.on(event, Object.assign(listener, { [OURS]: true }));
 }
 
 /** Node has taken all of its listeners off the socket: a response in progress is no longer notified when that takes more. */

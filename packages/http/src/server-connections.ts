@@ -6,6 +6,7 @@ import { TLSSocket } from 'node:tls';
 import { getHeapStatistics } from 'node:v8';
 import type { ConnectedRequest, Connection } from './connection.js';
 import {
+  listenAlone,
   type Channel,
   channelOf,
   CONNECTION,
@@ -74,9 +75,7 @@ export class ServerConnections {
     // The one below has read a handshake. Only this one knows whether a request came.
     server.on('secureConnection', (socket: Socket) => this.#meet(socket));
     server.on('session', (session: ServerHttp2Session) => this.#meetSession(session));
-    server.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
-      // Those of the application.
-      if (server.listenerCount('checkContinue') > 1) return;
+    listenAlone(server, 'checkContinue', (req: IncomingMessage, res: ServerResponse) => {
       continueWhenRead(req, res);
       server.emit('request', req, res);
     });

@@ -10,6 +10,7 @@ import { Container } from '@ambit/container';
 import { FakePool } from '@ambit/transaction/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createHandler, drain, type Handler } from '../src/index.js';
+import { ServerConnections } from '../src/node.js';
 
 const running: (() => unknown)[] = [];
 
@@ -226,4 +227,21 @@ describe('SIGTERM', () => {
     expect(await once(child, 'exit')).toEqual([code, null]);
     expect(printed).toBe(output);
   });
+});
+
+it('a request that expects 100 Continue is served where several copies of this package watch the server', async () => {
+  const { server, socket } = await serve({ '/': async (req, res) => void res.end(await text(req)) });
+  vi.resetModules();
+  const copy = await import('../src/node.js');
+  expect(copy.ServerConnections).not.toBe(ServerConnections);
+  ServerConnections.of(server);
+  copy.ServerConnections.of(server);
+  const client = await socket();
+  client.write(
+    'POST / HTTP/1.1\r\nhost: test\r\nexpect: 100-continue\r\ncontent-length: 4\r\nconnection: close\r\n\r\n',
+  );
+  const [first] = (await once(client, 'data')) as [Buffer];
+  expect(String(first)).toMatch(/^HTTP\/1\.1 100 Continue/);
+  client.write('body');
+  expect(await text(client)).toMatch(/^HTTP\/1\.1 200 OK[^]*body$/);
 });

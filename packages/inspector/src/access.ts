@@ -25,6 +25,7 @@ export class AccessControl {
   readonly #isDevelopment: boolean;
   /** When the newest wrong tokens came, whatever their source: behind a proxy all clients are one. */
   readonly #wrong: number[] = [];
+  #warnedAt = -Infinity;
 
   constructor({ token, isDevelopment }: Pick<Settings, 'isDevelopment' | 'token'>) {
     this.#token = token;
@@ -41,12 +42,12 @@ export class AccessControl {
     return 'token required';
   }
 
-  /** Each time that there were many within a minute. To refuse more of them would lock out the owner, or protect nothing. */
+  /** At most once a minute, where there were many within one. To refuse more of them would lock out the owner, or protect nothing. */
   #warnOf({ socket: { remoteAddress = 'somewhere' } }: IncomingMessage): void {
     const now = Date.now();
     if (this.#wrong.push(now) <= MOST_WRONG) return;
-    if (now - (this.#wrong.shift() ?? 0) > WITHIN_MS) return;
-    this.#wrong.length = 0;
+    if (now - (this.#wrong.shift() ?? 0) > WITHIN_MS || now - this.#warnedAt < WITHIN_MS) return;
+    this.#warnedAt = now;
     const times = `more than ${MOST_WRONG} wrong ones within a minute, the last one from ${remoteAddress}`;
     process.emitWarning(`Somebody guesses the token of the inspector: ${times}`, { type: 'InspectorWarning' });
   }

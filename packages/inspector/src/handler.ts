@@ -47,7 +47,7 @@ const REFUSED =
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
 const LONGEST_MESSAGE = 65_536;
 
-/** Handles every request below the path of the inspector: its page, the stream of that, and each tool by its name. */
+/** Handles every request below the path of the inspector: its page, what has changed on it, and each tool by its name. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { path, links, facts, look, changes } = parts;
   const control = new AccessControl(parts);

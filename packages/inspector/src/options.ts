@@ -55,7 +55,8 @@ export function settingsOf(options: InspectorOptions) {
   const limits = { limitMs: 10_000, slowMs: 1000, keep: 300, keepTrouble: 1000, always: false, lines: false };
   const access = { enabled: process.env['NODE_ENV'] !== 'production', isDevelopment: isDevelopment() };
   const lists = { scopes: [options.scopes ?? []].flat(), links: options.links ?? {} };
-  const settings = { ...defaults, ...limits, ...access, ...options, ...lists };
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const settings = { ...defaults, ...limits, ...access, ...(given as InspectorOptions), ...lists };
   const { container, path, token, links, limitMs, slowMs, keep, keepTrouble } = settings;
   if (!(container instanceof Container))
     throw invalid('inspector({ container }) needs the application container, a Container of @ambit/container');

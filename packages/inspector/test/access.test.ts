@@ -145,4 +145,9 @@ describe('the options', () => {
       vi.unstubAllEnvs();
     }
   });
+
+  it('may be undefined, as in `{ enabled: config.inspector }`, which means the default', () => {
+    const options = { enabled: undefined, path: undefined, keep: undefined } as unknown as object;
+    expect(new Inspector({ container: createApp(), ...options }).enabled).toBe(true);
+  });
 });

@@ -1,7 +1,11 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IContainer } from '@ambit/container';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type AfterBegin, afterCommit, type IConnection, runInTransaction } from '../src/index.js';
+import { type AfterBegin, afterCommit, type IConnection, type IDatabasePool, runInTransaction } from '../src/index.js';
+import { beginTransaction } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
+import { poolWith } from './support/foreign-pool.js';
 import { requestScope } from './support/requests.js';
 import type { TinyContainer } from './support/container.js';
 
@@ -16,6 +20,10 @@ describe("begin: 'lazy'", () => {
     pool = new FakePool();
     request = requestScope(pool);
   });
+  const usePool = (getConnection: IDatabasePool['getConnection']): void => {
+    const foreign = poolWith(pool, getConnection);
+    request.register('IDatabasePool', () => foreign);
+  };
 
   test('takes a connection for its first statement, and gives it back with COMMIT', async () => {
     await runInTransaction(
@@ -56,5 +64,49 @@ describe("begin: 'lazy'", () => {
       LAZY,
     );
     expect(await asked).toEqual([{ one: 1 }]);
+  });
+
+  test('fails once: what a ROLLBACK TO would undo has never begun', async () => {
+    usePool(() => Promise.reject(new Error('no connection today')));
+    const refused = { code: 'AMBIT_TX_ACQUIRE_FAILED' };
+    const run = runInTransaction(
+      request,
+      async (scope) => {
+        await expect(connectionOf(scope).query('SAVEPOINT a')).rejects.toMatchObject(refused);
+        await expect(connectionOf(scope).query('ROLLBACK TO SAVEPOINT a')).rejects.toMatchObject(refused);
+      },
+      LAZY,
+    );
+    await expect(run).rejects.toMatchObject({ code: 'AMBIT_TX_FAILED', cause: refused });
+  });
+
+  test('does not wait for an afterBegin that waits for something else, once it is rolled back', async () => {
+    pool.afterBegin = () => new Promise(() => undefined);
+    const transaction = await beginTransaction(request, { ...LAZY, cancelAfterMs: 1, endTimeoutMs: 300_000 });
+    const statement = transaction.connection.query('INSERT order').then(
+      () => 'stored',
+      () => 'refused',
+    );
+    await new Promise(setImmediate);
+    await transaction.rollback();
+    expect(await statement).toBe('refused');
+    expect(pool).toMatchObject({ out: 0, stored: [], violations: [] });
+  });
+
+  test('publishes that it begins and ends where it has sent something, and that it was refused where it could not', async () => {
+    const seen: string[] = [];
+    const names = ['acquired', 'refused', 'begun', 'finishing', 'finished'];
+    const listeners = names.map((name) => [`ambit:transaction:${name}`, () => void seen.push(name)] as const);
+    for (const [name, listener] of listeners) subscribe(name, listener);
+    const play = async (work: (scope: IContainer) => Promise<unknown>): Promise<string[]> => {
+      await runInTransaction(request, work, LAZY).catch(() => undefined);
+      return seen.splice(0);
+    };
+    expect(await play(async () => undefined)).toEqual([]);
+    const statement = (scope: IContainer): Promise<unknown> => connectionOf(scope).query('INSERT order');
+    expect(await play(statement)).toEqual(['acquired', 'begun', 'finishing', 'finished']);
+    usePool(() => Promise.reject(new Error('no connection today')));
+    expect(await play(statement)).toEqual(['refused']);
+    for (const [name, listener] of listeners) unsubscribe(name, listener);
   });
 });

@@ -1,6 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { TURN } from '../clock.js';
 import {
+  type AfterBegin,
   type BeginOptions,
   cannotExecute,
   type ExecuteOptions,
@@ -21,16 +22,19 @@ import type { TransactionSettings } from './settings.js';
  */
 export class DeferredSession implements Session {
   readonly queue = new StatementQueue();
-  readonly isDeferred = true;
   /** The scope of the transaction, for `afterBegin` of the pool. */
   scope: IContainer | undefined = undefined;
   readonly #acquisition: Acquisition;
   #session: Session | undefined = undefined;
-  /** Also before it has begun: a rollback does not wait forever. */
-  #isReleased = false;
+  /** The first statement, and a `ROLLBACK TO` behind its failure, wait for the same beginning. */
+  #beginning: Promise<Session> | undefined = undefined;
+  /** It was cancelled or released before it had begun. */
+  #isUnwanted = false;
   #beginOptions: BeginOptions = {};
   #resolve!: (connection: IPooledConnection) => void;
   #reject!: (error: unknown) => void;
+  /** Ends the wait for `afterBegin`, which may wait for something else than the connection. */
+  #stopPreparing: ((error: unknown) => void) | undefined = undefined;
 
   constructor(parent: IContainer, settings: TransactionSettings) {
     this.#acquisition = new Acquisition(parent, settings, {
@@ -41,6 +45,10 @@ export class DeferredSession implements Session {
       },
       fail: (error) => this.#reject(error),
     });
+  }
+
+  get isDeferred(): boolean {
+    return this.#session === undefined;
   }
 
   get synchronous(): boolean {
@@ -69,8 +77,9 @@ export class DeferredSession implements Session {
   }
 
   send(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions | undefined): unknown {
-    if (this.#session) return this.#session.send(sql, params, options);
-    return this.#begin().then((session) => {
+    if (this.#session && !this.#beginning) return this.#session.send(sql, params, options);
+    this.#beginning ??= this.#begin();
+    return this.#beginning.then((session) => {
       session.refuse(sql, options);
       return session.send(sql, params, options);
     });
@@ -85,13 +94,15 @@ export class DeferredSession implements Session {
   }
 
   cancel(): unknown {
+    this.#isUnwanted = true;
+    this.#stopPreparing?.(aborted({ reason: undefined }));
     if (this.#session) return this.#session.cancel();
     this.#acquisition.cancel(undefined);
     return undefined;
   }
 
   release(destroy?: boolean | Error): unknown {
-    this.#isReleased = true;
+    this.#isUnwanted = true;
     return this.#session?.release(destroy);
   }
 
@@ -101,7 +112,7 @@ export class DeferredSession implements Session {
       this.#reject = reject;
       this.#acquisition.ask();
     });
-    if (this.#isReleased) {
+    if (this.#isUnwanted) {
       this.#acquisition.release(connection);
       throw released();
     }
@@ -114,15 +125,23 @@ export class DeferredSession implements Session {
     let what = 'BEGIN failed';
     try {
       await session.begin(this.#beginOptions);
-      if (this.#isReleased) throw released();
+      if (this.#isUnwanted) throw released();
       what = 'afterBegin() of the pool failed';
-      if (scope) await afterBegin?.(duringBegin(connection), scope);
+      if (scope && afterBegin) await this.#prepare(afterBegin, connection, scope);
     } catch (error) {
       throw asCoded(error, 'AMBIT_TX_BEGIN_FAILED', what);
     }
-    if (this.#isReleased) throw released();
+    if (this.#isUnwanted) throw released();
     if (transactionBegun.hasSubscribers) transactionBegun.publish({ scope, milliseconds: since(start) });
+    this.#beginning = undefined;
     return session;
+  }
+
+  #prepare(afterBegin: AfterBegin, connection: IPooledConnection, scope: IContainer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#stopPreparing = reject;
+      Promise.resolve(afterBegin(duringBegin(connection), scope)).then(() => resolve(), reject);
+    });
   }
 }
 

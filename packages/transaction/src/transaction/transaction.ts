@@ -197,7 +197,7 @@ export class Transaction {
     return this.#session.isolationSql;
   }
 
-  /** @internal It may not have begun: it does with its first statement. */
+  /** @internal It begins with its first statement, and none was sent. */
   get isDeferred(): boolean {
     return this.#session.isDeferred === true;
   }
@@ -531,7 +531,7 @@ export class Transaction {
   #send(what: 'COMMIT' | 'ROLLBACK', onSettled: (failure?: Failure) => void): void {
     const session = this.#session;
     const { clock, endTimeoutMs } = this.settings;
-    if (transactionFinishing.hasSubscribers) transactionFinishing.publish({ scope: this.scope });
+    if (transactionFinishing.hasSubscribers && !this.isDeferred) transactionFinishing.publish({ scope: this.scope });
     if (transactionFinished.hasSubscribers) this.#sentAt = performance.now();
     const late = (): TransactionError => {
       const detail = `The database did not respond to ${what} within ${endTimeoutMs} ms`;
@@ -578,7 +578,7 @@ export class Transaction {
 
   /** The outcome is decided: disposes the scope, returns the connection, calls the callbacks. */
   #finish(): void {
-    if (transactionFinished.hasSubscribers) publishFinished(this, this.#sentAt);
+    if (transactionFinished.hasSubscribers && !this.isDeferred) publishFinished(this, this.#sentAt);
     this.#stopTimer?.();
     this.#stopListening?.();
     this.#outcomeKnown.reach();
