@@ -368,7 +368,7 @@ export async function beginTransaction(
  */
 export function isBodyToCome(req: IncomingMessage): boolean {
   // Undefined where the request was injected, with its body.
-  if (req.complete !== false) return false;
+  if (req.complete || !('complete' in req)) return false;
   if (req.httpVersionMajor > 1 && 'stream' in req)
     return !(req as unknown as Http2ServerRequest).stream.endAfterHeaders;
   return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
