@@ -8,10 +8,7 @@ const here = (/** @type {string} */ path) => fileURLToPath(new URL(path, import.
 
 await rm(here('dist/page'), { recursive: true, force: true });
 const { metafile } = await build({
-  entryPoints: {
-    page: here('page/main.tsx'),
-    'page-style': here('page/styles/page.css'),
-  },
+  entryPoints: { page: here('page/main.tsx'), 'page-style': here('page/styles/page.css') },
   outdir: here('dist/page'),
   bundle: true,
   minify: true,

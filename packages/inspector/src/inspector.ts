@@ -134,7 +134,6 @@ export class Inspector {
     this.#stop();
   }
 
-  /** @param since - a version of this recording; without it, all */
   #state(since = 0): State | undefined {
     const store = this.#store;
     if (!store) return undefined;

@@ -191,10 +191,9 @@ describe.each(hosts)('the inspector on $name', (host) => {
 it("writes nothing in Fastify's log for each look of a page", async () => {
   const lines: string[] = [];
   const server = fastify({ logger: { stream: { write: (line: string) => void lines.push(line) } } });
-  const container = createApp();
+  await using container = createApp();
   await server.register(inspectorPlugin, { container });
   const { statusCode } = await server.inject('/inspector/state');
   await server.close();
-  await container.dispose();
   expect([statusCode, lines]).toEqual([200, []]);
 });

@@ -2,7 +2,7 @@ import { type IConnection, type IPooledConnection, runInTransaction } from '@amb
 import { beginTransaction } from '@ambit/transaction/host';
 import { kyselyOn } from '@ambit/orm/kysely';
 import { CamelCasePlugin, type Generated, type Kysely, sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type App, openApp } from '../../libraries/app.js';
 
 interface Tables {
@@ -210,8 +210,11 @@ describe.each(['PostgreSQL', 'SQLite'] as const)('Kysely on %s', (kind) => {
   });
 
   it('describes the tables', async () => {
-    const tables = await inTransaction((db) => db.introspection.getTables());
-    expect(tables.map(({ name }) => name)).toContain('notes');
+    // It reads every schema of the database, and other tests drop theirs meanwhile.
+    await vi.waitFor(async () => {
+      const tables = await inTransaction((db) => db.introspection.getTables());
+      expect(tables.map(({ name }) => name)).toContain('notes');
+    }, 60_000);
   });
 
   it.runIf(kind === 'SQLite')('gives the id of an inserted row', async () => {
