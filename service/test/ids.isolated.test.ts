@@ -2,6 +2,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { newId, storedId } from '../src/ids.js';
 import { isoNow } from '../src/logging/logger.js';
 
+// In a process of its own: the time in ids, which these tests put forward, never goes back.
+
 afterEach(() => void vi.useRealTimers());
 
 const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
