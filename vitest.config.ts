@@ -46,7 +46,7 @@ function nest(version: number): { find: RegExp; replacement: string }[] {
   return [{ find: installed, replacement: join(packages, '$1') }];
 }
 
-/** What runs for longest begins first: Vitest goes by size, and these files are small. */
+/** The longest files begin first: Vitest goes by size, and these files are small. */
 const LONGEST = [/nest-\w+\.isolated/, /\.contract\.test|test\/hosts\/|inspector\/test\/faults/];
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -41,7 +41,7 @@ const READY = 'ready again';
 /** Application-wide: whether a load balancer should send requests to this instance. */
 export class Health {
   #phase: 'starting' | 'ready' | 'draining' = 'starting';
-  /** What the log says last. */
+  /** The message that was logged last. */
   #lastMsg = READY;
   #failure: { readonly err: unknown; readonly until: number } | undefined;
 

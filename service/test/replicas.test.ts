@@ -36,13 +36,16 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
   afterEach(async () => {
     toPrimary.faultAt = () => 'none';
     await Promise.all(services.splice(0).map((service) => service.stop()));
-    await resumeReplay();
+    if (onStandby) await resumeReplay();
   });
   afterAll(async () => {
     await Promise.all([onPrimary?.close(), onStandby?.close(), toPrimary.close()]);
     standby?.stop();
     primary?.stop();
   });
+
+  const urlOf = (...servers: readonly { readonly port: number }[]): string =>
+    `postgres://postgres@${servers.map(({ port }) => `127.0.0.1:${port}`).join()}/postgres`;
 
   /** An instance of the service, until the test is finished. */
   async function start(HOST_VARIANT: HostVariant = 'fastify', env: Readonly<Record<string, string>> = {}) {
@@ -51,7 +54,7 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
         HOST_VARIANT,
         PORT: '0',
         LOG_LEVEL: 'silent',
-        DATABASE_URL: `postgres://postgres@127.0.0.1:${toPrimary.port}/postgres`,
+        DATABASE_URL: urlOf(toPrimary),
         DATABASE_READ_URL: standby?.url,
         DATABASE_READ_FROM: 'replica',
         TRANSACTION_CHECK: 'throw',
@@ -179,11 +182,50 @@ describe.skipIf(!canStartServers)('with DATABASE_READ_URL', { timeout: 60_000 },
     },
   );
 
+  test('a write whose outcome is unknown sends the next reads of its client to the primary', async () => {
+    const service = await start();
+    toPrimary.faultAt = (message) => (message.includes('INSERT INTO users') ? 'after' : 'none');
+    const lost = await service.post('/api/users', ADA);
+    toPrimary.faultAt = () => 'none';
+    expect(lost).toMatchObject({ status: 503, cookie: 'read-after=FFFFFFFF/FFFFFFFF' });
+    expect((await service.get('/api/users', lost)).from).toBeNull();
+  });
+
+  test('without any server a read gets 503, and the service is not ready', async () => {
+    const service = await start('fastify', { DATABASE_READ_URL: urlOf(toPrimary) });
+    toPrimary.faultAt = () => 'before';
+    await service.eventually('/api/users', ({ status }) => status === 503);
+    expect(await service.get('/health/ready')).toMatchObject({
+      status: 503,
+      body: { error: 'Not ready: no response from the database' },
+    });
+  });
+
   test('METRICS=1 counts where reads came from', async () => {
     const service = await start('fastify', { METRICS: '1' });
     for (let read = 0; read < 3; read += 1) await service.get('/api/users');
     const text = await (await fetch(`${service.url}/metrics`)).text();
     expect(text).toMatch(/^ambit_database_reads_total\{ambit_database_read_from="replica",.*\} 3$/m);
     expect(text).toMatch(/^ambit_database_reads_total\{ambit_database_read_from="stale",.*\} 0$/m);
+  });
+
+  test('a replica that is promoted takes the writes of instances that name both servers in both variables', async () => {
+    const both = urlOf(toPrimary, standby as Server);
+    const env = { DATABASE_URL: both, DATABASE_READ_URL: both };
+    const instances = [await start('express', env), await start('fastify', env)];
+    await caughtUp();
+    toPrimary.faultAt = () => 'before';
+    for (const { eventually } of instances) await eventually('/api/users', ({ from }) => from === STALE);
+    await onStandby?.query('SELECT pg_promote()');
+    await onStandby?.close();
+    onStandby = undefined;
+    for (const { eventually } of instances)
+      await eventually('/api/users', ({ from, status }) => status === 200 && from === null);
+    for (const { post } of instances) {
+      const created = await post('/api/users', ADA);
+      expect(created.status).toBe(201);
+      for (const other of instances)
+        expect(await other.get(`/api/users/${created.body.id}`)).toMatchObject({ status: 200, from: null });
+    }
   });
 });

@@ -67,7 +67,7 @@ afterEach(() => {
   }
 });
 
-/** What `npm run <script>` prints, up to the line that matches. */
+/** The output of `npm run <script>`, up to the line that matches. */
 async function started(script: string, env: Record<string, string>, ready: RegExp): Promise<ChildProcess> {
   const child = spawn('npm', ['run', script], {
     cwd: ROOT,
@@ -84,7 +84,7 @@ async function started(script: string, env: Record<string, string>, ready: RegEx
   throw new Error(`npm run ${script} exited before it was ready:\n${output}`);
 }
 
-/** Whether npm or a process that it has started still runs. */
+/** True while npm, or a process that it has started, still runs. */
 function isRunning({ pid = 0 }: ChildProcess): boolean {
   try {
     return process.kill(-pid, 0);

@@ -66,7 +66,7 @@ async function faintColors({ page }: Visit): Promise<string[]> {
   });
 }
 
-/** Of all rules, only these can tell dark from light. */
+/** Only these rules can tell dark from light. */
 const ONLY_COLORS = { runOnly: ['color-contrast', 'link-in-text-block'] };
 
 describe('a page', () => {

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 const pages = await pagesOf(root);
 const pagesWithCode = pages.filter((page) => page.examples.length > 0);
 
-/** Where services are registered one by one; all other pages teach `lifetimes()`. The spec of the service fixes `Registration`. */
+/** Pages that register services one by one; all others teach `lifetimes()`. The spec of the service fixes `Registration`. */
 const ABOUT_REGISTRATIONS = [
   'service/README.md',
   'docs/guides/registrations.md',

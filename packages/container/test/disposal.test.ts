@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Container, ContainerError, decorate, onDispose, Registration, singleton } from '../src/index.js';
-import { failing, gate, holding, logged, slow, turn } from './support/disposers.js';
+import { FAILING, failing, gate, holding, logged, slow, turn } from './support/disposers.js';
 import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
 
 const service = () => ({ dispose: vi.fn<() => void>() });
@@ -423,20 +423,7 @@ describe('a callback given to defer', () => {
     expect(end.mock.lastCall?.[0]).toBeUndefined();
   });
 
-  it.each([
-    [
-      'throws',
-      (error: Error) => {
-        throw error;
-      },
-    ],
-    [
-      'rejects',
-      async (error: Error) => {
-        throw error;
-      },
-    ],
-  ])('does not keep anything else from disposal when it %s', async (_, cleanup) => {
+  it.each(FAILING)('does not keep anything else from disposal when it %s', async (_, cleanup) => {
     const log: string[] = [];
     const request = holding(new Container().createScope(), logged(log, 'IUsers'));
     request.defer(() => cleanup(new Error('not now')));

@@ -122,7 +122,7 @@ describe('the graph', () => {
 const LINE =
   /^(flowchart (LR|TD|TB)| *subgraph \w+ ?\["[^"]*"\]| *\w+(\["[^"]*"\]|\{\{"[^"]*"\}\})| *end| *\w+ (-->|-\.->|==>) \w+)$/;
 
-/** What a reader of the drawing sees in place of `#quot;`, `#35;` and the like. */
+/** The text that a reader of the drawing sees in place of `#quot;`, `#35;` and the like. */
 const seen = (label: string): string =>
   label.replaceAll(/#(\w+);/g, (_, code: string) => NAMED[code] ?? String.fromCodePoint(Number(code)));
 

@@ -154,7 +154,7 @@ const essence = ({ code, key, path }: ContainerError): string =>
 // A lazy to a transient that has a lazy to the first one would go on forever.
 const MOST_SEEN = 300;
 
-/** What resolve refuses, and what is refused when the lazy functions that it handed out are called, and those that these hand out. */
+/** The refusals of resolve, and of the lazy functions that it handed out when they are called, and of those that these hand out. */
 function refusalsOf(resolve: () => unknown): { atOnce: ContainerError[]; later: ContainerError[] } {
   const atOnce: ContainerError[] = [];
   const later: ContainerError[] = [];
@@ -175,7 +175,7 @@ function refusalsOf(resolve: () => unknown): { atOnce: ContainerError[]; later: 
   return { atOnce, later };
 }
 
-/** What verify finds, and what a transaction, which sees every registration, cannot resolve. */
+/** The findings of verify, and the refusals in a transaction, which sees every registration. */
 function judge(registrations: readonly Binding[]) {
   const problems = thrownBy(() => verify(openApplication(value, ...registrations), declared))?.problems ?? [];
   const transaction = openTransaction(openRequest(openApplication(value, ...registrations)));

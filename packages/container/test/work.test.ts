@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Container, ContainerError, currentScope, DisposeError, type IContainer, runInScope } from '../src/index.js';
 import { openScopes } from '../src/tools.js';
 import { drainScopes, inScope } from '../src/work.js';
-import { failing, gate, holding, logged, turn } from './support/disposers.js';
+import { FAILING, failing, gate, holding, logged, turn } from './support/disposers.js';
 
 const openScope = (tag = 'request') => new Container().createScope({ tags: [tag] });
 
@@ -150,20 +150,7 @@ describe('inScope', () => {
     expect(openScopes(app)).toEqual([]);
   });
 
-  it.each([
-    [
-      'throws',
-      (error: Error) => {
-        throw error;
-      },
-    ],
-    [
-      'rejects',
-      async (error: Error) => {
-        throw error;
-      },
-    ],
-  ])('disposes the scope when the work %s, and rejects with that very error', async (_how, fail) => {
+  it.each(FAILING)('disposes the scope when the work %s, and rejects with that very error', async (_how, fail) => {
     const app = application();
     const log: string[] = [];
     const error = new RangeError('unchanged');

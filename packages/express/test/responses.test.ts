@@ -38,7 +38,7 @@ describe('a second response', () => {
     await expectAllEnded({ container, pool });
   });
 
-  /** What changes the head first throws in the handler, as it does without a transaction. */
+  /** The first call that changes the head throws in the handler, as it does without a transaction. */
   const late = seconds.filter(([name]) => name !== 'sendStatus' && name !== 'redirect');
 
   it.each(late)('by %s is dropped after the first has been sent, too', async (_name, respond) => {

@@ -361,7 +361,7 @@ export async function beginTransaction(
 }
 
 /**
- * Whether a part of the body is still to come.
+ * Says whether a part of the body is still to come.
  *
  * @param req - the request
  * @returns true while its client may take its time

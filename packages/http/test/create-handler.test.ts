@@ -227,7 +227,7 @@ test.each(['leave', 'disconnect'] as const)('%s() completes a request on its con
 
 const TOO_LATE = 'HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n';
 
-/** What a client gets whose body never comes, from a server that waits 100 ms for it and responds as applications do. */
+/** The response to a client whose body never comes, from a server that waits 100 ms for it and responds as applications do. */
 async function responseTo(handle: (res: ServerResponse) => void): Promise<string> {
   const container = new Container({ tags: ['application'] });
   const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };

@@ -88,7 +88,7 @@ function coveredBy(steps: readonly Step[], end: number): number {
   return sum;
 }
 
-/** What the time was spent on, in words. */
+/** The time and its uses, in words. */
 function TimeParts({ request }: { readonly request: RequestDetails }): JSX.Element {
   return (
     <ul class="chips hint" aria-label="What the time was spent on">

@@ -6,7 +6,7 @@ type Declared = RegExp | string | readonly (RegExp | string)[];
 interface Layer {
   readonly route?: unknown;
   readonly handle?: { readonly stack?: readonly Layer[] };
-  /** Of router 2.3 or newer: the path as it was declared. */
+  /** The path as it was declared, from router 2.3 on. */
   readonly rawPath?: Declared;
   readonly matchers?: readonly ((path: string) => { readonly path: string } | false)[];
   readonly slash?: boolean;
@@ -15,7 +15,7 @@ interface Application {
   readonly parent?: Application;
   readonly mountpath: string | readonly string[];
   readonly router?: { readonly stack: readonly Layer[] };
-  /** Of Express 4, which does not say what was declared, and throws at `router`. */
+  /** Set by Express 4, which does not say what was declared, and throws at `router`. */
   readonly _router?: unknown;
 }
 

@@ -52,7 +52,7 @@ export class Drawing {
   /** Its problems, with the line of the class or factory that has to change. */
   signs(): Sign[] {
     const { problems } = this.view();
-    // What has to change depends on the last node of the path, which may be registered nowhere.
+    // The advice depends on the last node of the path, which may be registered nowhere.
     const makers = problems.map(({ path }) => this.#madeBy(path.at(-2)) ?? this.#madeBy(path.at(-1)));
     const places = this.#definitionsOf(makers);
     return problems.map(({ code, message }, i) => {

@@ -29,7 +29,7 @@ export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'links' |
   readonly facts: Facts;
   /** Records from now on; returns whether that began only now. */
   readonly look: () => boolean;
-  /** What has changed since a version of the recording that the page shows. */
+  /** The changes since a version of the recording that the page shows. */
   readonly changes: (boot: string | null, since: number) => State | undefined;
 }
 

@@ -47,7 +47,7 @@ export class Inspector {
   readonly enabled: boolean;
   /** Responds to a request of the inspector, one that it owns. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Whether it records. While it does not, this check is all that a request costs. */
+  /** True while it records. Otherwise this check is all that a request costs. */
   watching = false;
   readonly #settings: Settings;
   readonly #drawing: Drawing;

@@ -120,7 +120,7 @@ function busyIn(node: Profiler.ProfileNode | undefined): Busy | undefined {
   if (!node || node.callFrame.url === '') return undefined;
   const { callFrame, positionTicks = [] } = node;
   const { url, functionName } = callFrame;
-  // Of a module itself V8 says -1.
+  // V8 says -1 for a module itself.
   const [line, column] = [Math.max(0, callFrame.lineNumber) + 1, Math.max(0, callFrame.columnNumber) + 1];
   const all = positionTicks.reduce((sum, { ticks }) => sum + ticks, 0);
   const most = positionTicks.find(({ ticks }) => ticks > all / 2)?.line ?? line;

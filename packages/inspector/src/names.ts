@@ -30,7 +30,7 @@ export function nameOf(tags: readonly string[]): string {
   return tags.join(', ').slice(0, LONGEST) || 'no tags';
 }
 
-/** What PostgreSQL calls the codes that applications meet; pools translate those of other databases. */
+/** PostgreSQL's names of the codes that applications meet; pools translate those of other databases. */
 const SQLSTATES: Readonly<Record<string, string>> = {
   '08003': 'connection lost',
   '08006': 'connection lost',
@@ -64,7 +64,7 @@ export function errorName(error: unknown): string {
   try {
     return error instanceof Error ? described(error) : 'something thrown';
   } catch {
-    // What an application throws may throw when it is read.
+    // An error of an application may throw when it is read.
     return 'an error that cannot be read';
   }
 }

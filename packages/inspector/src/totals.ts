@@ -1,11 +1,11 @@
 import type { Where } from './where.js';
 
-/** Of a route the responses by status, of a statement its failures and those outside of a transaction, of a service its instances. */
+/** The responses of a route by status; the failures of a statement, and its calls outside of a transaction; the instances of a service. */
 type Counts = Partial<
   Record<'aborted' | 'alive' | 'failed' | 'outside' | 'refused' | 'rolledBack' | 'statementMs' | 'statements', number>
 >;
 
-/** What was counted under one name since the recording began: a route, a statement, or a service as `application > request: IUsers`. */
+/** The counts under one name since the recording began: a route, a statement, or a service as `application > request: IUsers`. */
 export type Total = ReturnType<Row['read']>;
 
 /** So many buckets for each doubling: a percentile is at most 4.5 % too high. */

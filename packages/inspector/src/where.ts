@@ -188,7 +188,7 @@ const definitions = new WeakMap<object, string | undefined>();
 const HANDED_OVER = Symbol.for('ambit.inspector.functions');
 
 /**
- * Where functions and classes are defined, such as `src/orders.ts:42:7`. V8 knows it, and tells only its debugger, which is asked in this
+ * The places where functions and classes are defined, such as `src/orders.ts:42:7`. V8 knows it, and tells only its debugger, which is asked in this
  * process and for as long as this call takes.
  *
  * @param functions - classes and factories

@@ -23,7 +23,7 @@ import {
 /** From an idle connection to a wait that is about to time out, in seconds. */
 const ACQUIRE_BOUNDARIES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What a metric counts, and the unit of that. */
+/** A metric's description, and its unit. */
 const about = (unit: string, description: string): MetricOptions => ({ description, unit: `{${unit}}` });
 
 const seconds = (description: string, explicitBucketBoundaries: number[]): MetricOptions => ({
@@ -104,7 +104,7 @@ export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>): () =
   return () => meter.removeBatchObservableCallback(observe, [connections, pending]);
 }
 
-/** Of the three channels: each has the table, and some of the others. */
+/** The messages of the three channels: each has the table, and some of the others. */
 interface OutboxMessage {
   readonly table: string;
   readonly lag: number;

@@ -44,7 +44,7 @@ function checkKey(name: string, key: unknown): void {
 export interface TransactionOptions extends BeginOptions, DatabaseKeys {
   /**
    * When it takes a connection and sends BEGIN: at once (`now`), or with its first statement (`lazy`), which then waits for a connection.
-   * Where no statement is sent, nothing is. Default: `now`; for a request whose body is still to come `lazy`, unless the pool has
+   * Nothing is sent where there is no statement. Default: `now`; for a request whose body is still to come `lazy`, unless the pool has
    * `afterBegin`. With `lazy`, that must use the connection it receives: the one of the scope waits for it.
    */
   readonly begin?: 'now' | 'lazy';

@@ -135,7 +135,7 @@ const NEEDS_CORRECTION = /^(?:28|3D|0A|42|XX001|XX002)/;
 const NEVER =
   /^(?:HANDSHAKE_NO_SSL_SUPPORT$|ERR_(?:INVALID|SOCKET_BAD|TLS_CERT)|CERT_|(?:DEPTH_ZERO_)?SELF_SIGNED_|UNABLE_TO_)/;
 
-/** What pg throws, without a code. */
+/** The message of an error that pg throws without a code. */
 const NO_TLS = 'The server does not support SSL connections';
 
 /** @internal Whether waiting cannot help. */

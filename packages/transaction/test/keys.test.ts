@@ -14,7 +14,7 @@ class Orders {
   }
 }
 
-/** What the error says, for the key that is missing. */
+/** The message of the error, for the key that is missing. */
 function hintFor(scope: Container, key = 'IConnection'): string {
   try {
     scope.resolve(key);

@@ -249,6 +249,7 @@ describe('runInTransaction()', () => {
 
     test.each<RunOptions>([
       { signal: new AbortController().signal },
+      { begin: 'lazy' },
       { acquireTimeoutMs: 10 },
       { timeoutMs: 10 },
       { endTimeoutMs: 10 },

@@ -27,7 +27,7 @@ const JSON_TYPE = /^application\/json\s*(?:;\s*(?:charset=(?:utf-8|"utf-8")\s*)?
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 interface IncompleteBody {
-  /** What it occupies. */
+  /** Its memory. */
   bytes: number;
   readonly refuse: (error: Error) => void;
 }

@@ -48,3 +48,13 @@ export const started = (log: string[], key: string, ask: (scope: IContainer) => 
     singleton(),
     onStart(() => log.push(key)),
   );
+
+function throws(error: Error): never {
+  throw error;
+}
+
+/** The ways in which a function fails, as rows of `it.each`. */
+export const FAILING: readonly [how: string, fail: (error: Error) => unknown][] = [
+  ['throws', throws],
+  ['rejects', async (error) => throws(error)],
+];

@@ -40,7 +40,7 @@ export function prepareTransactionOptions<Q>(
 }
 
 /**
- * Whether a handler has still to read the body of a request, which may take its client a while.
+ * Says whether a handler has still to read the body of a request, which may take its client a while.
  *
  * @param request - a request of the Fetch standard
  * @returns false for GET and HEAD, and once its body is read

@@ -175,7 +175,7 @@ async function changeBoth(run, scope, first, second) {
   return 200;
 }
 
-/** What a relay of the outbox is called with. */
+/** The argument of a relay of the outbox. */
 export async function deliver() {
   throw new URIError('the address of a customer'); // fault: outbox
 }

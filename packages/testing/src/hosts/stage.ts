@@ -214,6 +214,12 @@ export class Stage {
     return returnConnections;
   }
 
+  /** Every scope is disposed, and no request waits for a connection. */
+  async nobodyWaits(): Promise<void> {
+    await this.scopes.allDisposed();
+    await this.happenings.until(() => this.database.pool.size?.waiting === 0, 'nobody waits for a connection');
+  }
+
   #useContainer(): IContainer {
     if (this.#container) return this.#container;
     const app = new Container(new MetadataInjector(), { tags: ['application'] });

@@ -30,7 +30,7 @@ function withoutQuery(path: string): string {
   return path.replace(/[?#][^]*/, '');
 }
 
-/** What Node and undici publish of a request; a transaction when it has its connection, and a host when it knows its response. */
+/** Node and undici publish a request; a transaction when it has its connection, and a host when it knows its response. */
 interface Message {
   readonly request: ClientRequest & UndiciRequest & ServerRequest;
   readonly socket: object;
@@ -50,7 +50,7 @@ const fastifyHandler: Channel = channel('tracing:fastify.request.handler:start')
 /** Follows the HTTP requests that this process receives and sends. The returned function stops that. */
 export function followHttp(contexts: Contexts, rules: Rules): () => void {
   const known = new WeakSet<ClientRequest>();
-  /** Who has opened it. */
+  /** The code that has opened it. */
   const sockets = new WeakMap<object, CallStack>();
   const refuse = (request: ClientRequest, refusal: TransactionCheckError | undefined): void => {
     if (refusal) request.destroy(refusal);

@@ -2,7 +2,7 @@ import type { IContainer } from '@ambit/container';
 
 type Callback = (reason?: unknown) => Promise<void> | undefined;
 
-/** What is called around the disposal of a foreign scope: `before` with its reason, and waited for; `after` when it is done or has failed. */
+/** The callbacks around the disposal of a foreign scope: `before` with its reason, and waited for; `after` when it is done or has failed. */
 interface Watcher {
   readonly before?: Callback;
   readonly after?: () => void;

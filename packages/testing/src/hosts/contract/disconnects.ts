@@ -41,8 +41,7 @@ export function disconnectContract(test: StageTest): void {
       client.send(ORDER);
       await stage.pool.reaches('acquire');
       client.reset();
-      await stage.scopes.allDisposed();
-      await stage.happenings.until(() => stage.database.pool.size?.waiting === 0, 'it waits no longer');
+      await stage.nobodyWaits();
       returnConnections();
       expect(stage.pool.steps).toEqual(['acquire']);
       expect(stage.scopes.count('transaction')).toBe(0);

@@ -102,8 +102,7 @@ export function slowBodyContract(test: StageTest): void {
       client.write('of it');
       await stage.pool.reaches('acquire');
       client.reset();
-      await stage.scopes.allDisposed();
-      await stage.happenings.until(() => stage.database.pool.size?.waiting === 0, 'it waits no longer');
+      await stage.nobodyWaits();
       returnConnections();
       expect(stage.pool.steps).toEqual(['acquire']);
     });
@@ -123,6 +122,6 @@ export function slowBodyContract(test: StageTest): void {
 
 interface Upload {
   readonly transaction?: TransactionOptions;
-  /** What the handler does with the body. */
+  /** The handler's work, once it has the body. */
   readonly store?: (call: Call) => Promise<Reply>;
 }
