@@ -49,6 +49,12 @@ interface ServiceRoute {
   readonly respond: (request: ServiceRequest) => HttpResponse | Promise<HttpResponse>;
 }
 
+/** With its first request, not at each start: most instances never get one. */
+function madeOnce(make: () => HttpResponse): () => HttpResponse {
+  let response: HttpResponse | undefined;
+  return () => (response ??= make());
+}
+
 export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telemetry' | 'sandboxes'>): ServiceRoute[] {
   const metrics = telemetry?.metrics;
   const get = (path: string, respond: ServiceRoute['respond']): ServiceRoute => ({ method: 'get', path, respond });
@@ -59,8 +65,11 @@ export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telem
       if (status !== 'ready' && status !== 'read-only') throw new Problem(503, `Not ready: ${status}`);
       return jsonResponse(200, { status });
     }),
-    get('/docs', referencePage),
-    get('/openapi.json', () => textResponse(200, JSON_TYPE, openApiDocument())),
+    get('/docs', madeOnce(referencePage)),
+    get(
+      '/openapi.json',
+      madeOnce(() => textResponse(200, JSON_TYPE, openApiDocument())),
+    ),
   ];
   if (metrics)
     // The content type that Prometheus expects.

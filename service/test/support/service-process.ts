@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Happenings, RawClient } from '@ambit/test-kit';
 import type { LogRecord } from './log-book.js';
@@ -14,11 +13,10 @@ export interface Exit {
 
 /** A program of the service as it is deployed: built, and in its own process. */
 export class ServiceProcess {
-  readonly exit: Promise<Exit>;
   readonly #child: ChildProcess;
   readonly #happenings = new Happenings();
   #output = '';
-  #ended = false;
+  #exit: Exit | undefined = undefined;
 
   /** `env` is its whole environment, in addition to a free port. */
   constructor(
@@ -36,11 +34,16 @@ export class ServiceProcess {
         this.#output += text;
         this.#happenings.tell();
       });
-    this.exit = once(this.#child, 'close').then(([code]) => ({ code: code as number | null, output: this.#output }));
-    void this.exit.then(() => {
-      this.#ended = true;
+    this.#child.once('close', (code: number | null) => {
+      this.#exit = { code, output: this.#output };
       this.#happenings.tell();
     });
+  }
+
+  /** Rejects where the process is still alive long after this was asked for. */
+  get exit(): Promise<Exit> {
+    const exited = this.#happenings.until(() => this.#exit !== undefined, 'the process exits', TIMEOUT_MS);
+    return exited.then(() => this.#exit as Exit);
   }
 
   /** What it has written so far. */
@@ -55,7 +58,11 @@ export class ServiceProcess {
   /** Resolves with the record that has this message, as soon as it is logged. */
   async says(msg: string): Promise<LogRecord> {
     const find = (): LogRecord | undefined => this.#records().find((record) => record['msg'] === msg);
-    await this.#happenings.until(() => this.#ended || find() !== undefined, `the process says "${msg}"`, TIMEOUT_MS);
+    await this.#happenings.until(
+      () => this.#exit !== undefined || find() !== undefined,
+      `the process says "${msg}"`,
+      TIMEOUT_MS,
+    );
     const record = find();
     if (record) return record;
     throw new Error(`The process exited without logging "${msg}". Its output:\n${this.#output}`);
