@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 
@@ -31,6 +32,16 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'Prisma', include: ['orm/prisma/test/*.test.ts'] } },
+      {
+        extends: true,
+        resolve: {
+          alias: [
+            { find: /^\.\.\/generated/, replacement: resolve(import.meta.dirname, 'orm/prisma/six/generated') },
+            { find: /^@prisma/, replacement: resolve(import.meta.dirname, 'orm/prisma/six/node_modules/@prisma') },
+          ],
+        },
+        test: { name: 'Prisma 6', include: ['orm/prisma/test/{client,prisma}.test.ts'] },
+      },
       {
         // The oldest Kysely of the peer range, under the name of the newest also for our package.
         extends: true,

@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
+import { fromMysql2Pool } from '@ambit/drivers/mysql2';
 import { fromPgPool } from '@ambit/drivers/pg';
 import { fromPGlite } from '@ambit/drivers/pglite';
 import { fromPostgresJs } from '@ambit/drivers/postgres-js';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { createPool } from 'mysql2/promise';
 import { Client, Pool } from 'pg';
 import postgres from 'postgres';
 
@@ -25,14 +27,17 @@ export interface TestDatabase {
 export const DATABASES = {
   PostgreSQL: openPostgres,
   SQLite: openSqlite,
+  MariaDB: openMariadb,
 } as const satisfies Record<string, (driver?: DriverName) => Promise<TestDatabase>>;
 
 /** Pools for PostgreSQL over drivers that an application has already. */
 export type DriverName = 'pg' | 'postgres.js' | 'PGlite';
 
-export type DatabaseKind = 'PostgreSQL' | 'SQLite';
+export type DatabaseKind = 'PostgreSQL' | 'SQLite' | 'MariaDB';
 
 export const postgresUrl = process.env['DATABASE_URL'] ?? 'postgres://postgres@127.0.0.1:5432/test';
+
+const mariadbUrl = process.env['MARIADB_URL'] ?? 'mariadb://root@127.0.0.1:3306';
 
 async function openPostgres(driver?: DriverName): Promise<TestDatabase> {
   if (driver === 'PGlite') return openPglite();
@@ -82,6 +87,26 @@ async function openSqlite(): Promise<TestDatabase> {
     drop: async () => {
       await pool.close();
       rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function openMariadb(): Promise<TestDatabase> {
+  const { hostname: host, port, username: user, password } = new URL(mariadbUrl);
+  const database = `ambit_${process.pid}_${Math.random().toString(36).slice(2)}`;
+  const settings = { host, port: Number(port || 3306), user, password, timezone: 'Z', connectionLimit: 4 };
+  const admin = createPool(settings);
+  await admin.query(`CREATE DATABASE ${database} CHARACTER SET utf8mb4`);
+  const pool = fromMysql2Pool(createPool({ ...settings, database }), { max: 4, closeTimeoutMs: 100 });
+  return {
+    kind: 'MariaDB',
+    pool,
+    address: '',
+    schema: '',
+    drop: async () => {
+      await pool.close();
+      await admin.query(`DROP DATABASE ${database}`);
+      await admin.end();
     },
   };
 }

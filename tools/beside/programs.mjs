@@ -321,6 +321,14 @@ const PROGRAMS = {
     );
   },
 
+  async '@prisma/adapter-pg'() {
+    const { prismaAdapter } = await import('@ambit/orm/prisma');
+    const { PrismaPg } = await import('@prisma/adapter-pg');
+    const { default: pg } = await import('pg');
+
+    prismaAdapter(new PrismaPg(new pg.Pool()), await postgres());
+  },
+
   async postgres() {
     const { fromPostgresJs } = await import('@ambit/drivers/postgres-js');
     const { default: postgresJs } = await import('postgres');

@@ -1,6 +1,6 @@
 // Projects of users, each in a folder of its own with the packed packages: settings of TypeScript that import every entry point, and test runners.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from '../on-node.mjs';
@@ -73,6 +73,9 @@ const COMPILER_OPTIONS = {
   outDir: 'out',
 };
 
+/** Neither checks of null nor `esModuleInterop`. */
+const OF_NEST = { emitDecoratorMetadata: true, experimentalDecorators: true, strictNullChecks: false };
+
 const BESIDE_JEST = {
   '@babel/core': '7',
   '@babel/preset-typescript': '7',
@@ -96,6 +99,8 @@ const PARTS_OF_JEST = [
 export const PROJECTS = [
   ...SETTINGS.flatMap((setting) => VERSIONS.map((version) => typescriptRow(setting, version))),
   ...RUNNERS.map(runnerRow),
+  nestRow('ts-jest'),
+  nestRow('SWC'),
 ];
 
 /** @param {Setting} setting @param {string} version @returns {Row} */
@@ -185,13 +190,41 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
   };
 }
 
+/** The unit test of a controller, with the settings that the page of NestJS says. @param {'ts-jest' | 'SWC'} compiler @returns {Row} */
+function nestRow(compiler) {
+  const name = `Jest 30 with NestJS 11, ${compiler}`;
+  const folder = join(root, '.cache/jest-nest-11');
+  const jest = { jest: '30', '@types/jest': '30', 'ts-jest': '29', '@swc/jest': '0.2', '@swc/core': '1' };
+  const nest = { '@nestjs/common': '11', '@nestjs/core': '11', '@nestjs/testing': '11', 'reflect-metadata': '0.2' };
+  return {
+    name,
+    often: true,
+    commands: [['node', '20', '--no-warnings', '../node_modules/jest/bin/jest.js']],
+    prepare() {
+      install(folder, {
+        dependencies: { ...jest, ...nest, rxjs: '7', pg: '8', typescript: '5.9', '@types/node': '20' },
+      });
+      supply(folder);
+      const config = JSON.parse(firstBlock('Tests', readFileSync(join(root, 'packages/nest/README.md'), 'utf8')));
+      if (compiler === 'SWC') config.transform = { '\\.[tj]s$': '@swc/jest' };
+      const compilerOptions = { ...OF_NEST, target: 'ES2023', module: 'commonjs', skipLibCheck: true };
+      const made = project(folder, name, 'commonjs', {
+        'jest.config.json': JSON.stringify(config),
+        'tsconfig.json': JSON.stringify({ compilerOptions }),
+      });
+      cpSync(join(import.meta.dirname, 'nest'), made, { recursive: true });
+      return made;
+    },
+  };
+}
+
 const page = readFileSync(join(root, 'docs/guides/compilers-and-runtimes.md'), 'utf8');
 
-/** The first block of settings below a heading of the page. @param {string} heading */
-function firstBlock(heading) {
-  const section = page.split(/^##+ /m).find((text) => text.startsWith(`${heading}\n`));
+/** The first block of settings below a heading of a page. @param {string} heading */
+function firstBlock(heading, text = page) {
+  const section = text.split(/^##+ /m).find((part) => part.startsWith(`${heading}\n`));
   const [, block] = /```json\n([^]*?)```/.exec(section ?? '') ?? [];
-  if (!block) throw new Error(`The page on compilers has no settings under '${heading}'`);
+  if (!block) throw new Error(`There are no settings under '${heading}'`);
   return block;
 }
 

@@ -1,4 +1,11 @@
-import { type AbstractClass, currentScope, type Key, type Listed, type ServiceMap } from '@ambit/container';
+import {
+  type AbstractClass,
+  ContainerError,
+  currentScope,
+  type Key,
+  type Listed,
+  type ServiceMap,
+} from '@ambit/container';
 import { createParamDecorator, type FactoryProvider, Inject, type InjectionToken, type Provider } from '@nestjs/common';
 
 /** Nest's token for a key. */
@@ -92,7 +99,12 @@ function nameOf(key: Key): string {
 }
 
 function resolveCurrent(key: Key): unknown {
-  return currentScope().resolve(key as string);
+  return (currentScope(undefined) ?? scopeMissing(key)).resolve(key as string);
+}
+
+function scopeMissing(key: Key): never {
+  const hint = `${nameOf(key)} is of a scope, and was used outside of every one: put @InScope() on the method that a cron job, a queue or an event calls; there is none in constructors and when the application starts`;
+  throw new ContainerError('AMBIT_NO_SCOPE', { hint });
 }
 
 /** Nest asks every provider for these outside of a request, and for its constructor. */

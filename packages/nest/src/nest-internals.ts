@@ -31,7 +31,7 @@ export function handlerKindOf(method: object): HandlerKind | undefined {
 
 /** Names a method that takes the place of a decorated one, and gives it what other decorators have said of that. */
 export function copyMetadata(method: object, decorated: object, name: string | symbol): void {
-  Object.defineProperty(decorated, 'name', { value: name });
+  Object.defineProperty(Object.assign(decorated, method), 'name', { value: name });
   for (const key of Reflect.getMetadataKeys(method))
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), decorated);
 }

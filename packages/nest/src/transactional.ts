@@ -148,7 +148,7 @@ function settled(result: unknown, { name }: Method): unknown {
 /** Undefined in a unit test, whose methods are called as they are. */
 function scopeMissing({ name }: Method): undefined {
   if (isUnitTest()) return undefined;
-  const hint = `${name}() with @Transactional() was called outside of a scope: import AmbitModule.forRoot(), give connectMicroservice() the option inheritAppConfig, and put @InScope() above it where no request or message calls it. A unit test imports @ambit/nest/testing`;
+  const hint = `${name}() with @Transactional() was called outside of a scope: put @InScope() above it where no request calls it, such as in a cron job, a queue or an event; messages need AmbitModule.forRoot(), and connectMicroservice() with inheritAppConfig. A unit test imports @ambit/nest/testing`;
   throw new ContainerError('AMBIT_NO_SCOPE', { hint });
 }
 

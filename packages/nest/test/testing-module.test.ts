@@ -66,7 +66,7 @@ it('serves what inject() sends, without a connection', async () => {
 it('a unit test that calls a transactional method outside of a scope learns how to', async () => {
   const refused = {
     code: 'AMBIT_NO_SCOPE',
-    message: expect.stringMatching(/place\(\).*@ambit\/nest\/testing/s) as string,
+    message: expect.stringMatching(/place\(\).*: put @InScope\(\).*@ambit\/nest\/testing/s) as string,
   };
   await expect(new Orders().place('apple', undefined as never)).rejects.toMatchObject(refused);
 });

@@ -1,5 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
-import { knexOn } from '@ambit/orm/knex';
+import { type KnexClientName, knexOn } from '@ambit/orm/knex';
 import type { Knex } from 'knex';
 import { type Author, type OrmSession, SAMPLE } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
@@ -10,7 +10,7 @@ interface JoinedRow extends Author {
   readonly bookName: string;
 }
 
-const CLIENTS = { PostgreSQL: 'pg', SQLite: 'sqlite3' } as const;
+const CLIENTS: Partial<Record<DatabaseKind, KnexClientName>> = { PostgreSQL: 'pg', SQLite: 'sqlite3' };
 
 ormStories({
   name: 'Knex',
@@ -19,8 +19,8 @@ ormStories({
   // Knex's drivers for SQLite store a date as its milliseconds, which this column keeps as text.
   gives: (database) => (database === 'SQLite' ? { at: String(SAMPLE.at.getTime()) } : {}),
   open: ({ kind }) => ({
-    session: (scope) => sessionOn(knexOn(scope.resolve<IConnection>('IConnection'), { client: CLIENTS[kind] }), kind),
-    onPool: (pool) => sessionOn(knexOn(pool, { client: CLIENTS[kind] }), kind),
+    session: (scope) => sessionOn(knexOn(scope.resolve<IConnection>('IConnection'), { client: CLIENTS[kind]! }), kind),
+    onPool: (pool) => sessionOn(knexOn(pool, { client: CLIENTS[kind]! }), kind),
   }),
 });
 

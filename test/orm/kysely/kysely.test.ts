@@ -11,11 +11,11 @@ interface Tables {
   samples: { id: number; at: unknown; big: unknown; data: unknown; yes: unknown; missing: string | null };
 }
 
-const DIALECTS = { PostgreSQL: 'postgres', SQLite: 'sqlite' } as const;
+const DIALECTS = { PostgreSQL: 'postgres', SQLite: 'sqlite', MariaDB: 'mysql' } as const;
 
 ormStories({
   name: 'Kysely',
-  databases: ['PostgreSQL', 'SQLite'],
+  databases: ['PostgreSQL', 'SQLite', 'MariaDB'],
   streams: true,
   open: ({ kind }) => ({
     session: (scope) =>

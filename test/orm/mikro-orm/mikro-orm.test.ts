@@ -1,9 +1,10 @@
 import type { IContainer } from '@ambit/container';
-import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { IConnection } from '@ambit/transaction';
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
+import { MySqlDriver } from '@mikro-orm/mysql';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { type EntityManager, MikroORM, sql, SqliteDriver } from '@mikro-orm/sql';
-import { type Author, type Orm, type OrmSession, SAMPLE } from '../stories/stage.js';
+import { type Author, type OrmSession, SAMPLE } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 import type { DatabaseKind } from '../../libraries/databases.js';
 import { AuthorEntity, BookEntity, SampleEntity, SqliteSampleEntity } from './entities.js';
@@ -27,13 +28,11 @@ function sessionOf(em: EntityManager, kind: DatabaseKind): OrmSession {
     renameBook: async (id, version, name) =>
       (await em.nativeUpdate(BookEntity, { id, version }, { name, version: sql<number>`version + 1` })) === 1,
     insertSample: (sample) =>
-      kind === 'PostgreSQL'
-        ? em.insert(SampleEntity, { id: 1, ...sample })
-        : em.insert(SqliteSampleEntity, { id: 1, ...sample, at: sample.at.toISOString() }),
+      kind === 'SQLite'
+        ? em.insert(SqliteSampleEntity, { id: 1, ...sample, at: sample.at.toISOString() })
+        : em.insert(SampleEntity, { id: 1, ...sample }),
     sample: () =>
-      kind === 'PostgreSQL'
-        ? em.findOneOrFail(SampleEntity, { id: 1 })
-        : em.findOneOrFail(SqliteSampleEntity, { id: 1 }),
+      kind === 'SQLite' ? em.findOneOrFail(SqliteSampleEntity, { id: 1 }) : em.findOneOrFail(SampleEntity, { id: 1 }),
     authorNamed: (name) => em.execute<Author[]>('SELECT id, name FROM authors WHERE name = ?', [name]),
     nested: (work) => em.transactional((inner) => work(sessionOf(inner, kind))),
     async *stream() {
@@ -57,37 +56,25 @@ function sessionOf(em: EntityManager, kind: DatabaseKind): OrmSession {
   };
 }
 
-interface OpenMikroOrm {
-  readonly orm: { close(): Promise<void> };
-  on(connection: IConnection): EntityManager;
-}
+const DRIVERS = {
+  PostgreSQL: [PostgreSqlDriver, 'postgres'],
+  SQLite: [SqliteDriver, 'sqlite'],
+  MariaDB: [MySqlDriver, 'mysql'],
+} as const;
 
-const mikroOrm: Orm = {
+ormStories({
   name: 'MikroORM',
-  databases: ['PostgreSQL', 'SQLite'],
+  databases: ['PostgreSQL', 'SQLite', 'MariaDB'],
   streams: true,
-  gives: (kind) => (kind === 'PostgreSQL' ? SAMPLE : { ...SAMPLE, at: SAMPLE.at.toISOString() }),
+  gives: (kind) => (kind === 'SQLite' ? { ...SAMPLE, at: SAMPLE.at.toISOString() } : SAMPLE),
   open({ kind, pool }) {
-    const { orm, on } = kind === 'PostgreSQL' ? postgres(pool) : sqlite(pool);
+    const [driver, dialect] = DRIVERS[kind];
+    const entities = [AuthorEntity, BookEntity, kind === 'SQLite' ? SqliteSampleEntity : SampleEntity];
+    const driverOptions = mikroOrmDialect(pool, dialect);
+    const orm = new MikroORM({ driver: driver as typeof SqliteDriver, dbName: 'test', entities, driverOptions });
     return {
-      session: (scope: IContainer) => sessionOf(on(scope.resolve<IConnection>('IConnection')), kind),
+      session: (scope: IContainer) => sessionOf(mikroOrmOn(scope.resolve<IConnection>('IConnection'), orm), kind),
       close: () => orm.close(),
     };
   },
-};
-
-function postgres(pool: IDatabasePool): OpenMikroOrm {
-  const entities = [AuthorEntity, BookEntity, SampleEntity];
-  const driverOptions = mikroOrmDialect(pool);
-  const orm = new MikroORM({ driver: PostgreSqlDriver, dbName: 'test', entities, driverOptions });
-  return { orm, on: (connection) => mikroOrmOn(connection, orm) };
-}
-
-function sqlite(pool: IDatabasePool): OpenMikroOrm {
-  const entities = [AuthorEntity, BookEntity, SqliteSampleEntity];
-  const driverOptions = mikroOrmDialect(pool, 'sqlite');
-  const orm = new MikroORM({ driver: SqliteDriver, dbName: 'test', entities, driverOptions });
-  return { orm, on: (connection) => mikroOrmOn(connection, orm) };
-}
-
-ormStories(mikroOrm);
+});

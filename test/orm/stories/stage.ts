@@ -94,7 +94,8 @@ export const SAMPLE: Sample = {
 export const ofConnection = (database: DatabaseKind): GivenSample => ({
   ...SAMPLE,
   big: String(SAMPLE.big),
-  ...(database === 'SQLite' && { at: SAMPLE.at.toISOString(), data: JSON.stringify(SAMPLE.data), yes: 1 }),
+  ...(database !== 'PostgreSQL' && { yes: 1 }),
+  ...(database === 'SQLite' && { at: SAMPLE.at.toISOString(), data: JSON.stringify(SAMPLE.data) }),
 });
 
 /** The code of our error, which some ORMs wrap in an error of their own, or copy into one. */
@@ -113,6 +114,7 @@ function wrappedIn(error: Error & { driverError?: unknown }): unknown {
 const TYPES: Readonly<Record<DatabaseKind, { at: string; big: string; data: string; yes: string }>> = {
   PostgreSQL: { at: 'TIMESTAMPTZ', big: 'BIGINT', data: 'JSONB', yes: 'BOOLEAN' },
   SQLite: { at: 'TEXT', big: 'INTEGER', data: 'TEXT', yes: 'INTEGER' },
+  MariaDB: { at: 'DATETIME(3)', big: 'BIGINT', data: 'JSON', yes: 'BOOLEAN' },
 };
 
 export async function createTables({ kind, pool }: TestDatabase): Promise<void> {

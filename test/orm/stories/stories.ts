@@ -347,7 +347,7 @@ function errorStories(stage: Stage): void {
       () => undefined,
       (reason: unknown) => reason,
     );
-    const code = kind === 'PostgreSQL' ? '23505' : 'SQLITE_CONSTRAINT_PRIMARYKEY';
+    const code = { PostgreSQL: '23505', SQLite: 'SQLITE_CONSTRAINT_PRIMARYKEY', MariaDB: 'ER_DUP_ENTRY' }[kind];
     expect(refused(error)).toMatchObject({ code, ...(kind === 'PostgreSQL' && { constraint: 'authors_pkey' }) });
     expect(error).toMatchObject({ sqlState: '23505', statusCode: 500, retryable: false });
   });

@@ -38,9 +38,12 @@ afterEach(async () => {
   await pool.close();
 });
 
-async function start(metadata: Parameters<typeof rootModule>[1]): Promise<void> {
+async function start(
+  metadata: Parameters<typeof rootModule>[1],
+  adapter: (typeof PLATFORMS)[number]['adapter'] = PLATFORMS[0].adapter,
+): Promise<void> {
   const container = containerWith(pool, { ICounter: () => ({ dispose: () => void (disposed += 1) }) });
-  app = await create(rootModule({ container }, metadata), PLATFORMS[0].adapter);
+  app = await create(rootModule({ container }, metadata), adapter);
 }
 
 /** Stores in the transaction of the current scope, and fails where the id says so. */
@@ -126,7 +129,7 @@ describe('@InScope() and @Transactional()', () => {
   });
 });
 
-describe('a gateway', () => {
+describe.each(PLATFORMS)('a gateway on $platform', ({ adapter }) => {
   @WebSocketGateway()
   class Gateway extends Orders {
     @SubscribeMessage('bare')
@@ -150,7 +153,7 @@ describe('a gateway', () => {
   };
 
   beforeEach(async () => {
-    await start({ providers: [Gateway] });
+    await start({ providers: [Gateway] }, adapter);
     app.useWebSocketAdapter(new WsAdapter(app));
     await serve(app);
     socket = new WebSocket((await app.getUrl()).replace('http', 'ws'));

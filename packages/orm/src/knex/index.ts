@@ -1,5 +1,5 @@
 import knex, { type Knex } from 'knex';
-import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import { type IConnection, type IDatabasePool, TransactionError } from '@ambit/transaction';
 import { targetOf } from '../target.js';
 import { type KnexClientName, scopedClientOf, type ScopedConfig } from './client.js';
 
@@ -25,7 +25,7 @@ export interface KnexOptions extends Omit<
  * @param database - the `IConnection` of a transaction scope, or a pool
  * @param options - the dialect, and what `knex()` takes that concerns no connections
  * @returns a `Knex`; it needs no `destroy()`, which does nothing
- * @throws `TransactionError` `AMBIT_OPTION`: `database` is neither
+ * @throws `TransactionError` `AMBIT_OPTION`: `database` is neither, or the dialect is not known
  *
  * @example
  * ```ts
@@ -43,6 +43,8 @@ export interface KnexOptions extends Omit<
  */
 export function knexOn(database: IConnection | IDatabasePool, { client = 'pg', ...options }: KnexOptions = {}): Knex {
   const target = targetOf(database, 'knexOn()');
+  if (client !== 'pg' && client !== 'sqlite3')
+    throw new TransactionError('AMBIT_OPTION', `client must be pg or sqlite3, not ${String(client)}`);
   // Without it Knex warns of every client for SQLite.
   const defaults = client === 'sqlite3' ? { useNullAsDefault: true } : {};
   const config: ScopedConfig = {

@@ -9,6 +9,9 @@ import {
   type Driver,
   Kysely,
   type KyselyPlugin,
+  MysqlAdapter,
+  MysqlIntrospector,
+  MysqlQueryCompiler,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
@@ -140,16 +143,16 @@ class ScopedDriver implements Driver, ConnectionProvider {
     return savepointOf(use).undo();
   }
 
-  async savepoint(use: DatabaseConnection, name: string): Promise<void> {
-    await use.executeQuery(savepointCommand('savepoint', name));
+  savepoint(use: DatabaseConnection, name: string): Promise<void> {
+    return this.#command(use, 'savepoint', name);
   }
 
-  async rollbackToSavepoint(use: DatabaseConnection, name: string): Promise<void> {
-    await use.executeQuery(savepointCommand('rollback to', name));
+  rollbackToSavepoint(use: DatabaseConnection, name: string): Promise<void> {
+    return this.#command(use, 'rollback to', name);
   }
 
-  async releaseSavepoint(use: DatabaseConnection, name: string): Promise<void> {
-    await use.executeQuery(savepointCommand('release savepoint', name));
+  releaseSavepoint(use: DatabaseConnection, name: string): Promise<void> {
+    return this.#command(use, 'release savepoint', name);
   }
 
   async init(): Promise<void> {}
@@ -160,6 +163,12 @@ class ScopedDriver implements Driver, ConnectionProvider {
 
   /** The connection belongs to the transaction. */
   async destroy(): Promise<void> {}
+
+  /** Kysely 0.27 exports nothing that would make a query for its own compiler. */
+  async #command(use: DatabaseConnection, command: string, name: string): Promise<void> {
+    const quote = this.#means.dialect === 'mysql' ? '`' : '"';
+    await use.executeQuery(CompiledQuery.raw(`${command} ${quote}${name.replaceAll(quote, quote + quote)}${quote}`));
+  }
 
   #use(): ConnectionUse {
     const { connection } = this.#transaction;
@@ -172,15 +181,16 @@ function savepointOf(use: DatabaseConnection): Savepoint {
   return (use as ConnectionUse).savepoint;
 }
 
-/** Both dialects quote a name alike. Kysely 0.27 exports nothing that would make a query for its own compiler. */
-function savepointCommand(command: string, name: string): CompiledQuery {
-  return CompiledQuery.raw(`${command} "${name.replaceAll('"', '""')}"`);
-}
-
-/** The SQL that Kysely writes. */
-export type KyselyDialect = 'postgres' | 'sqlite';
+/** The SQL that Kysely writes; `mysql` is that of MariaDB, too. */
+export type KyselyDialect = 'postgres' | 'sqlite' | 'mysql';
 
 /** `IConnection` takes `$1 ... $n` on every database. */
+class NumberedMysqlCompiler extends MysqlQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return `$${this.numParameters}`;
+  }
+}
+
 class NumberedSqliteCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
     return `$${this.numParameters}`;
@@ -204,6 +214,11 @@ const DIALECTS: Readonly<Record<KyselyDialect, SharedParts>> = {
     compiler: new NumberedSqliteCompiler(),
     adapter: new SqliteAdapter(),
     createIntrospector: (db) => new SqliteIntrospector(db),
+  },
+  mysql: {
+    compiler: new NumberedMysqlCompiler(),
+    adapter: new MysqlAdapter(),
+    createIntrospector: (db) => new MysqlIntrospector(db),
   },
 };
 

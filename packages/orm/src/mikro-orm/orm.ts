@@ -62,6 +62,7 @@ const TIMES_AS_TEXT: Required<ExecuteOptions>['types'] = {
 const OPTIONS: Readonly<Record<KyselyDialect, ExecuteOptions>> = {
   postgres: { types: TIMES_AS_TEXT, prepare: false },
   sqlite: {},
+  mysql: {},
 };
 
 function elementsOf(array: string): (string | null)[] {
@@ -79,6 +80,7 @@ const FOREIGN_KEYS = 'pragma foreign_keys = on';
 const ADAPTERS: Readonly<Record<KyselyDialect, DialectAdapter>> = {
   postgres: servingMany(partsOf('postgres').adapter),
   sqlite: servingMany(partsOf('sqlite').adapter),
+  mysql: servingMany(partsOf('mysql').adapter),
 };
 
 function servingMany(adapter: DialectAdapter): DialectAdapter {
@@ -99,7 +101,7 @@ export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialec
 /** The dialect of an ORM that was opened with `dialectOver()`. */
 function dialectOf(client: Kysely<unknown> | undefined): KyselyDialect {
   const adapter = client?.getExecutor().adapter;
-  for (const dialect of ['postgres', 'sqlite'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
+  for (const dialect of ['postgres', 'sqlite', 'mysql'] as const) if (ADAPTERS[dialect] === adapter) return dialect;
   const what =
     'mikroOrmOn() takes a MikroORM, from version 7 on, that was opened with the driverOptions of mikroOrmDialect()';
   throw new TransactionError('AMBIT_OPTION', what);

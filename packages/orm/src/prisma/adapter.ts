@@ -44,8 +44,12 @@ export function beginAs<T>(transaction: PrismaTransaction, begin: () => T): T {
  * connections of ours. Only this file uses their private field `client`. Checked with Prisma 7.9.1.
  */
 export function pooled<A extends AdapterFactory>(adapters: A, pool: IDatabasePool): A {
-  if (adapters.provider !== 'postgres') {
-    throw new TransactionError('AMBIT_OPTION', 'prismaAdapter() takes a PrismaPg of @prisma/adapter-pg');
+  // Those of Prisma 5 are adapters themselves, and Prisma 5 has no other client without a connection of its own.
+  if (adapters.provider !== 'postgres' || typeof adapters.connect !== 'function') {
+    throw new TransactionError(
+      'AMBIT_OPTION',
+      'prismaAdapter() takes a PrismaPg of @prisma/adapter-pg, from version 6.16 on',
+    );
   }
   const client = { query: (statement: PgStatement) => run(statement, (...query) => executeOn(pool, ...query)) };
   return Object.assign(Object.create(adapters) as A, {

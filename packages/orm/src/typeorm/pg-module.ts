@@ -1,4 +1,4 @@
-import type { ExecuteResult, IDatabasePool, IPooledConnection } from '@ambit/transaction';
+import { type ExecuteResult, type IDatabasePool, type IPooledConnection, TransactionError } from '@ambit/transaction';
 import { executeOn, isTransactionControl } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
 import { ownTransaction } from '../target.js';
@@ -75,11 +75,16 @@ class PooledClient {
 
 /** What `typeormDriver()` returns for `DataSource` to use as the module `pg`. */
 export function pgModuleOver(pool: IDatabasePool): PgModule {
-  return {
+  const pgModule = {
     Pool: class extends PgPool {
       constructor() {
         super(pool);
       }
     },
+    /** Of a `DataSource` for MySQL or MariaDB. */
+    createPool(): never {
+      throw new TransactionError('AMBIT_OPTION', "typeormDriver() is for a DataSource of type 'postgres' only");
+    },
   };
+  return pgModule;
 }
