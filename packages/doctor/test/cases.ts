@@ -113,6 +113,74 @@ export const place = (order) =>
 `,
     },
     {
+      name: 'the pool that a helper is given, that it checks a connection out of, and that is handed on',
+      lines: [17, 18, 19, 20, 26],
+      code: `
+import { Pool } from 'pg'; import { withTransaction } from './db.js';
+export const pool = new Pool();
+const inTx = async (work) => {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await work(client);
+  await client.query('COMMIT');
+};
+async function check(db, user) {
+  await db.query('SELECT 1', [user]);
+}
+const note = async (text, db = pool) => check(db, text);
+export const nested = (db) => db.query('SELECT 1');
+export const place = (db, pool) =>
+  withTransaction(db, async (client) => {
+    await db.query('SELECT 1');
+    await check(db, 'Ann');
+    await orders.find(db, 1);
+    return await nested(db);
+    await check(client, 'Ann');
+    await names(client, db);
+  });
+export const other = () =>
+  inTx(async (client) => {
+    await note('Ann');
+    await note('Ann', client);
+  });
+`,
+    },
+    {
+      name: 'Ambit, nestjs-cls, pg-promise and an instance of Sequelize',
+      ts: true,
+      lines: [7, 14, 19, 26],
+      code: `
+import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import { Transactional, TransactionHost } from '@nestjs-cls/transactional';
+class Audit {
+  constructor(private readonly connection: IConnection, private readonly pool: IDatabasePool) {}
+  async add(entry: string) {
+    await this.pool.query('INSERT INTO audit VALUES ($1)', [entry]);
+    await this.connection.query('INSERT INTO entries VALUES ($1)', [entry]);
+  }
+}
+class Users {
+  constructor(private readonly txHost: TransactionHost, private readonly prisma: PrismaService) {}
+  @Transactional() async add() {
+    await this.prisma.user.create({ data: {} });
+    await this.txHost.tx.user.create({ data: {} });
+  }
+  list = () => this.prisma.user.findMany();
+  many = () => this.txHost.withTransaction(async () => {
+    await this.prisma.user.create({ data: {} });
+  });
+}
+export const pay = (db) =>
+  db.tx(async (t) => t.none('UPDATE accounts SET cents = 0'));
+export const close = async (sequelize, id: number) => {
+  const order = await Order.findByPk(id);
+  await sequelize.transaction(async (t) => { await order.save();
+    await order.save({ transaction: t });
+  });
+};
+`,
+    },
+    {
       name: 'the handle, a name that hides the pool, a query that is only built, what runs later, a rolled-back branch',
       code: `
 import { db, knex, pool } from './db.js';
@@ -144,6 +212,7 @@ export async function d() {
       await client.query('INSERT INTO mails VALUES (1)');
     } catch (error) {
       await pool.query('INSERT INTO failures VALUES (1)');
+      throw error;
     }
     await client.query('COMMIT');
   } catch (error) {
@@ -183,6 +252,29 @@ export const save = (rows) =>
 `,
     },
     {
+      name: 'through a variable, push, a callback that is not awaited, and nobody who waits',
+      lines: [6, 11, 14, 15, 16],
+      code: `
+import { db, pool } from './db.js';
+export const save = (rows) =>
+  db.transaction(async (tx) => {
+    const saved = rows.map((row) => tx.insert(a).values(row));
+    await Promise.all(saved);
+    const all = [];
+    for (const row of rows) all.push(store(row, tx));
+    const done = [];
+    for (const row of rows) done.push(await store(row, tx));
+    await Promise.all(all);
+    await Promise.all(done);
+    const first = tx.insert(a).values({}), second = tx.insert(b).values({});
+    await Promise.all([first, second]);
+    rows.forEach((row) => tx.insert(a).values(row));
+    tx.execute('DELETE FROM a');
+    tx.execute('DELETE FROM a', (error) => console.error(error));
+  });
+`,
+    },
+    {
       name: 'between BEGIN and COMMIT, and Sequelize, whose handle is an option',
       lines: [6, 11],
       code: `
@@ -208,7 +300,7 @@ import { db } from './db.js';
 const sql = postgres();
 export const a = (rows) =>
   db.transaction(async (tx) => {
-    await Promise.all([tx.insert(t).values({}), fetch('https://example.org')]);
+    await Promise.all([tx.insert(t).values({}), hash('name')]);
     for (const row of rows) await tx.insert(t).values(row);
     const names = await Promise.all(rows.map((row) => hash(row)));
     rows.forEach((row) => names.push(row));
@@ -460,6 +552,40 @@ export class Users {
 `,
     },
     {
+      name: 'objects, setters, maps, the environment, and what the handler reads again after it has waited',
+      lines: [16, 17, 18, 19, 20, 21, 22, 23, 24, 25],
+      code: `
+import { context } from './context.js';
+class Caller {
+  setUser(user) {
+    this.user = user;
+  }
+}
+const caller = new Caller();
+const state = {};
+const store = new Map();
+let email;
+let draft;
+const rename = (name) => void (email = name);
+router.post('/a', async (req, res) => {
+  const { user } = req;
+  state.user = user;
+  context.user = req.user;
+  email = req.body.email;
+  caller.setUser(req.user);
+  rename(req.body.email);
+  store.set('user', req.user);
+  Object.assign(state, { user: req.user });
+  process.env.TENANT = req.headers['x-tenant'];
+  req.app.locals.user = req.user;
+  draft = req.body;
+  store.set(req.user.id, req.body);
+  await save();
+  res.json(draft);
+});
+`,
+    },
+    {
       name: 'what belongs to the request, a key of its own, counters, what a form changes for all',
       code: `
 let count = 0;
@@ -496,6 +622,158 @@ class Handler {
   }
 }
 export const handle = (req, res) => new Handler().handle(req, res);
+`,
+    },
+  ],
+  'no-transaction-on-pool': [
+    {
+      name: 'a pool, an object and a function that pass their text to one, a field',
+      ts: true,
+      lines: [9, 10, 11, 14],
+      code: `
+import { Pool } from 'pg';
+const pool = new Pool();
+const db = { pool, query: (...args) => pool.query(...args) };
+const run = (text: string) => pool.query(text);
+class Accounts {
+  constructor(private readonly database: Pool) {}
+  async transfer() {
+    await this.database.query('BEGIN');
+    await run('begin isolation level serializable');
+    await db.query('START TRANSACTION');
+  }
+}
+export const withTransaction = async (pool, work) => { await pool.query('BEGIN');
+  await work();
+};
+`,
+    },
+    {
+      name: 'a connection, a text with its own COMMIT, a context that may have a connection, SQLite',
+      code: `
+import Database from 'better-sqlite3';
+import { Client, Pool } from 'pg';
+const pool = new Pool();
+const sqlite = new Database('app.db');
+const query = (text) => (context.getStore() ?? pool).query(text);
+export async function transfer(connection) {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query('COMMIT');
+  await connection.query('BEGIN');
+  await new Client().query('BEGIN');
+  await pool.query('BEGIN; DELETE FROM a; COMMIT');
+  await query('BEGIN');
+  sqlite.exec('BEGIN');
+}
+`,
+    },
+  ],
+  'no-effects-in-transaction': [
+    {
+      name: 'fetch, a client, a mail, a function that awaits one, and a class of Ambit',
+      ts: true,
+      lines: [6, 7, 8, 9, 16],
+      code: `
+import axios from 'axios'; import { db, mailer } from './db.js';
+const notify = async () => { await fetch('https://example.org'); };
+export const place = () =>
+  db.transaction(async (tx) => {
+    await fetch('https://example.org');
+    await axios.post('https://example.org');
+    await mailer.sendMail({});
+    await notify();
+  });
+class Orders {
+  constructor(private readonly connection: IConnection) {}
+  async place() {
+    await fetch('https://example.org/before');
+    await this.connection.query('INSERT INTO orders VALUES (1)');
+    await fetch('https://example.org');
+  }
+}
+`,
+    },
+    {
+      name: 'after COMMIT, in a catch, what is kept for later, a function of the same name',
+      code: `
+const fetch = async () => 1;
+export const place = async () => {
+  await db.transaction(async (tx) => {
+    const sent = () => axios.post('https://example.org');
+    try {
+      await tx.insert(orders).values({});
+    } catch (error) {
+      await axios.post('https://example.org');
+      throw error;
+    }
+    later.push(sent);
+  });
+  await axios.post('https://example.org');
+};
+`,
+    },
+  ],
+  'no-caught-failure-in-transaction': [
+    {
+      name: 'a catch that goes on, in each case or in some',
+      lines: [9, 10, 14],
+      code: `
+import { Pool } from 'pg';
+const pool = new Pool();
+export async function pay() {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  try {
+    await client.query('INSERT INTO receipts VALUES (1)');
+  } catch {}
+  await client.query('INSERT INTO receipts VALUES (2)').catch(() => undefined);
+  try {
+    await client.query('INSERT INTO receipts VALUES (3)');
+    await other();
+  } catch (error) {
+    if (error.code !== '23505') throw error;
+  }
+  await client.query('COMMIT');
+}
+`,
+    },
+    {
+      name: 'what is thrown on, rolled back, in a savepoint, of something else, or on MySQL',
+      code: `
+import mysql from 'mysql2/promise';
+import { Pool } from 'pg';
+const pool = new Pool();
+const other = mysql.createPool({});
+export async function pay() {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    try {
+      await client.query('INSERT INTO receipts VALUES (1)');
+    } catch (error) {
+      if (error.code === '23505') throw new Error('paid');
+      else throw error;
+    }
+    try {
+      await notify();
+    } catch {}
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+  }
+}
+export async function save() {
+  const client = await pool.connect();
+  await client.query('BEGIN');
+  await client.query('SAVEPOINT a');
+  await client.query('INSERT INTO receipts VALUES (1)').catch(() => client.query('ROLLBACK TO a'));
+  await client.query('COMMIT');
+  const connection = await other.getConnection();
+  await connection.beginTransaction();
+  await connection.query('INSERT INTO receipts VALUES (1)').catch(() => {});
+  await connection.commit();
+}
 `,
     },
   ],

@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks } from '../src/rules/index.js';
 import { run } from '../src/run.js';
 import { all, cases, expectedOf, linesOf, type Reported } from './cases.js';
+import { pageOf } from './pages.js';
 
-const root = join(import.meta.dirname, '../../..');
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'doctor-'));
@@ -38,19 +38,14 @@ describe('the command', () => {
 });
 
 describe('the description of a rule', () => {
-  const sections = readFileSync(join(root, 'docs/rules.md'), 'utf8').split(/^## /m);
-
   it.each(checks)('$name: its wrong program is reported, its right one is not', ({ name, description }) => {
-    const section = sections.find((text) => text.startsWith(`${name}\n`)) ?? '';
-    expect(section).toContain(description);
-    const [, diff = ''] = /^```diff\n([^]*?)^```$/m.exec(section) ?? [];
-    const wrong = diff.replaceAll(/^\+.*\n/gm, '').replaceAll(/^[- ]/gm, '');
-    const right = diff.replaceAll(/^-.*\n/gm, '').replaceAll(/^[+ ]/gm, '');
+    const { text, wrong, right } = pageOf(name);
+    expect(text).toContain(description);
     const reported = [wrong, right].map((code, index) => {
       const file = join(folder, `${name}-page-${index}.ts`);
       writeFileSync(file, code);
       const printed: string[] = [];
-      run([file, '--json'], (text) => void printed.push(text), console.error);
+      run([file, '--json'], (line) => void printed.push(line), console.error);
       return (JSON.parse(printed.join('')) as { reports: Reported[] }).reports.map(({ rule }) => rule);
     });
     expect(reported).toEqual([[name], []]);

@@ -16,10 +16,12 @@ export type Origin =
   | 'mikro-orm'
   | 'sequelize'
   | 'sqlite'
-  | 'slonik';
+  | 'slonik'
+  | 'ambit'
+  | 'nestjs-cls';
 
 const MODULES: readonly (readonly [RegExp, Origin])[] = [
-  [/^(?:pg|pg-pool|@neondatabase\/serverless)$/, 'pg'],
+  [/^(?:pg|pg-pool|pg-promise|@neondatabase\/serverless)$/, 'pg'],
   [/^postgres$/, 'postgres'],
   [/^mysql2?(?:\/|$)/, 'mysql'],
   [/^knex$/, 'knex'],
@@ -32,6 +34,8 @@ const MODULES: readonly (readonly [RegExp, Origin])[] = [
   [/^sequelize(?:-typescript)?$/, 'sequelize'],
   [/^(?:better-sqlite3|node:sqlite|bun:sqlite|libsql|sqlite3)$/, 'sqlite'],
   [/^slonik$/, 'slonik'],
+  [/^@ambit\//, 'ambit'],
+  [/^@nestjs-cls\//, 'nestjs-cls'],
 ];
 
 const TYPES: Readonly<Record<string, Origin>> = {
@@ -46,6 +50,10 @@ const TYPES: Readonly<Record<string, Origin>> = {
   CommonQueryMethods: 'slonik',
   Sequelize: 'sequelize',
 };
+
+/** Types of what gives each query a connection of its own. */
+export const isPoolType = (name: string): boolean =>
+  /^(?:\w*Pool|DataSource|PrismaClient|PrismaService|Knex|Kysely|Sequelize)$/.test(name);
 
 const moduleOrigin = (from: string): Origin | undefined => MODULES.find(([pattern]) => pattern.test(from))?.[1];
 
@@ -69,8 +77,8 @@ function originOfType(file: SourceFile, type: Node | undefined): Origin | undefi
 }
 
 /** `new Pool()`, `drizzle(...)`, `mysql.createPool(...)`. */
-function originOfValue(file: SourceFile, init: Node): Origin | undefined {
-  const value = awaited(init);
+export function originOfValue(file: SourceFile, init: Node | undefined): Origin | undefined {
+  const value = init && awaited(init);
   if (!is(value, 'NewExpression', 'CallExpression')) return undefined;
   let callee: Node = value.callee;
   while (is(callee, 'MemberExpression')) callee = callee.object;

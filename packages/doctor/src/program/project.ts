@@ -1,12 +1,18 @@
 import { dirname, join } from 'node:path/posix';
 import type { Class, Node } from 'oxc-parser';
 import type { SourceFile, Variable } from './source-file.js';
-import { is, isClass, isFunction, propertyName, unwrapped } from './syntax.js';
+import { awaited, is, isClass, isFunction, propertyName, unwrapped } from './syntax.js';
 
 /** What a name means, followed through imports and exports to the file that declares it. */
 export interface Declared {
   readonly file: SourceFile;
   readonly variable: Variable;
+}
+
+export interface Found {
+  readonly file: SourceFile;
+  readonly node: Node;
+  readonly variable?: Variable;
 }
 
 /** `new Users(...)`, or a class given to a container, and where. */
@@ -45,10 +51,48 @@ export class Project {
 
   /** The declaration of a variable, in whichever file it is. */
   declarationOf(file: SourceFile, variable: Variable, depth = 0): Declared {
-    const { imported } = variable;
+    const { imported, init, isConstant, path } = variable;
+    // const db = pool
+    const alias = isConstant && init && path.length === 0 ? file.variableOf(init) : undefined;
+    if (alias && depth < 8) return this.declarationOf(file, alias, depth + 1);
     if (!imported || depth > 8) return { file, variable };
     const target = this.#resolve(file, imported.from);
     return (target && this.#exported(target, imported.name, depth + 1)) ?? { file, variable };
+  }
+
+  /** What a variable is: a function, a class, or its first value. */
+  valueOf(file: SourceFile, variable: Variable, depth = 0): Found | undefined {
+    const declared = this.declarationOf(file, variable);
+    const { node, init, path } = declared.variable;
+    if (isFunction(node) || isClass(node)) return { ...declared, node };
+    if (!init || path.length > 0) return undefined;
+    const value = awaited(init);
+    const other = declared.file.variableOf(value);
+    return other && depth < 4
+      ? this.valueOf(declared.file, other, depth + 1)
+      : { file: declared.file, node: value, variable: declared.variable };
+  }
+
+  /** What `name` is of an object, an instance, a class or a module. */
+  memberOf(file: SourceFile, variable: Variable, name: string): Found | undefined {
+    const { imported } = variable;
+    const found = this.valueOf(file, variable);
+    const made =
+      is(found?.node, 'NewExpression') && is(found.node.callee, 'Identifier') ? found.node.callee : undefined;
+    const owner = found && made ? this.classNamed(found.file, made.name) : found;
+    const members = is(owner?.node, 'ObjectExpression')
+      ? owner.node.properties
+      : isClass(owner?.node)
+        ? owner.node.body.body
+        : [];
+    const member = members.find((each) => propertyName(each) === name);
+    if (owner && is(member, 'Property', 'MethodDefinition', 'PropertyDefinition') && member.value) {
+      const inner = owner.file.variableOf(member.value);
+      return inner ? this.valueOf(owner.file, inner) : { file: owner.file, node: unwrapped(member.value) };
+    }
+    const target = imported && this.#resolve(file, imported.from);
+    const exported = target && ['*', 'default'].includes(imported.name) ? this.#exported(target, name, 1) : undefined;
+    return exported && this.valueOf(exported.file, exported.variable);
   }
 
   /** The class that a name means. */

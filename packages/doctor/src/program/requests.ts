@@ -4,51 +4,18 @@ import type { SourceFile, Variable } from './source-file.js';
 import { awaited, chainOf, is, isFunction, methodCall, typeNameOf, unwrapped, within } from './syntax.js';
 
 const NAMES = /^_?(?:req|request|ctx|context|c)$/;
-const ROUTES = new Set([
-  'get',
-  'post',
-  'put',
-  'patch',
-  'delete',
-  'all',
-  'use',
-  'options',
-  'head',
-  'route',
-  'addHook',
-  'param',
-]);
-const TYPES = new Set([
-  'Request',
-  'FastifyRequest',
-  'IncomingMessage',
-  'ParameterizedContext',
-  'NextApiRequest',
-  'NextRequest',
-  'HonoRequest',
-  'AuthenticatedRequest',
-  'RequestWithUser',
-]);
-const DECORATORS = new Set([
-  'Req',
-  'Request',
-  'Body',
-  'Param',
-  'Query',
-  'Headers',
-  'Session',
-  'Ip',
-  'CurrentUser',
-  'Ctx',
-]);
+const ROUTES = /^(?:get|post|put|patch|delete|all|use|options|head|route|addHook|param)$/;
+const TYPES =
+  /^(?:(?:Fastify|Next|NextApi|Hono|Authenticated)?Request|IncomingMessage|ParameterizedContext|RequestWithUser)$/;
+const DECORATORS = /^(?:Req|Request|Body|Param|Query|Headers|Session|Ip|CurrentUser|Ctx)$/;
 /** What a request has of the application. */
 const NOT_OF_THE_REQUEST = new Set(['app', 'server', 'log', 'diScope']);
 
 /** Whether a parameter is a request, or a part of it that a framework passes. */
 function isRequest({ kind, node, owner, name, type }: Variable, file: SourceFile): boolean {
   if (kind !== 'parameter' || !owner) return false;
-  if ('decorators' in node && node.decorators?.some((each) => DECORATORS.has(decoratorName(each) ?? ''))) return true;
-  if (TYPES.has(typeNameOf(type) ?? '') && NAMES.test(name)) return true;
+  if ('decorators' in node && node.decorators?.some((each) => DECORATORS.test(decoratorName(each) ?? ''))) return true;
+  if (TYPES.test(typeNameOf(type) ?? '') && NAMES.test(name)) return true;
   if (!NAMES.test(name)) return false;
   const [first, second] = owner.params;
   const isPair =
@@ -58,14 +25,11 @@ function isRequest({ kind, node, owner, name, type }: Variable, file: SourceFile
   return (
     is(call, 'CallExpression') &&
     call.callee !== owner &&
-    ROUTES.has(methodCall(call)?.name ?? '') &&
+    ROUTES.test(methodCall(call)?.name ?? '') &&
     first === node &&
     call.arguments.length > 1
   );
 }
-
-/** `settings = req.body` of a form that changes what all see. */
-const isWholeBody = (names: readonly string[]): boolean => names.length === 1 && names[0] === 'body';
 
 /** The name of request data that a value is or has, such as `req.user`. */
 export function requestDataIn(file: SourceFile, value: Node, depth = 0): string | undefined {
@@ -75,7 +39,7 @@ export function requestDataIn(file: SourceFile, value: Node, depth = 0): string 
     if (!variable) continue;
     if (isRequest(variable, file)) {
       const names = namesAfter(file, each);
-      if (!NOT_OF_THE_REQUEST.has(names[0] ?? '') && !isWholeBody(names)) return [each.name, ...names].join('.');
+      if (!NOT_OF_THE_REQUEST.has(names[0] ?? '')) return [each.name, ...names].join('.');
     } else if (
       variable.owner &&
       variable.init &&
@@ -100,8 +64,12 @@ const isPropertyName = (file: SourceFile, node: Node): boolean => {
   );
 };
 
+/** `user.id` of `req.user.id` */
 function namesAfter(file: SourceFile, node: Node): readonly string[] {
-  const parent = file.parentOf(node);
-  if (!is(parent, 'MemberExpression') || parent.object !== node) return [];
-  return chainOf(unwrapped(parent)).names;
+  let whole = node;
+  for (const parent of file.ancestorsOf(node)) {
+    if (!is(parent, 'MemberExpression') || parent.object !== whole) break;
+    whole = parent;
+  }
+  return chainOf(unwrapped(whole)).names;
 }

@@ -1,5 +1,9 @@
-import type { CallExpression, Node } from 'oxc-parser';
-import { type Origin, originOf } from './origins.js';
+import type { CallExpression, Class, Node } from 'oxc-parser';
+import { canonical, helperCalledBy } from './calls.js';
+import { decoratorName, type Field, fieldsOf } from './fields.js';
+import { type Origin, isPoolType, originOf } from './origins.js';
+import { BEGIN, CHECKOUTS, isPool } from './pools.js';
+import type { Project } from './project.js';
 import { isSame, isVariable, nameOf, type Reference, type SourceFile, type Variable } from './source-file.js';
 import {
   awaited,
@@ -12,6 +16,7 @@ import {
   methodCall,
   startOf,
   textOf,
+  typeNameOf,
   unwrapped,
   within,
 } from './syntax.js';
@@ -19,7 +24,7 @@ import {
 /** A part of the program that runs in one transaction. */
 export interface Transaction {
   /** What begins it. */
-  readonly begin: CallExpression;
+  readonly begin: Node;
   /** The function that runs in it, whole or in part. */
   readonly body: FunctionNode;
   readonly from: number;
@@ -28,6 +33,8 @@ export interface Transaction {
   readonly handle: Reference | undefined;
   /** What it came from, and what runs a query outside of it. */
   readonly pool: Reference | undefined;
+  /** The same, by its identity in each file; what a helper takes its connection from, too. */
+  readonly outside: unknown;
   readonly library: Origin | undefined;
   /** The calls that commit it or roll it back, where the program does it itself. */
   readonly finishes: readonly CallExpression[];
@@ -40,48 +47,50 @@ const CALLBACK_METHODS = new Set([
   'begin',
   'transacting',
   'withTransaction',
+  'tx',
 ]);
-const CHECKOUTS = new Set([
-  'connect',
-  'getConnection',
-  'getClient',
-  'acquire',
-  'createQueryRunner',
-  'transaction',
-  'startTransaction',
-  'reserve',
-]);
-const HELPER = /^(?:with|run|in|execute|do|use|perform|wrap|start)\w*(?:transaction|tx|trx)\w*$/i;
+const HELPER = /^(?:with|run|in|execute|do|use|perform|wrap|start)\w*(?:transaction|txn?|trx)\w*$/i;
+/** A helper with such a name is one if it is given a pool, or begins a transaction itself. */
+const MAYBE_HELPER = /transact|(?:^|[a-z])(?:tx|txn|trx|unitOfWork)(?:$|[A-Z])/;
 const RUNS = new Set(['run', 'execute', 'do', 'wrap', 'start', 'perform']);
 const HANDLE =
-  /^(?:t|tx\w*|trx\w*|transaction\w*|\w*(?:client|conn|connection|manager|em|runner|transaction|tx|trx|sql)|db)$/i;
-const BEGIN = /^\s*(?:begin\b(?!\s*(?:if|declare))|start\s+transaction\b)/i;
+  /^(?:t|tx\w*|trx\w*|transaction\w*|\w*(?:client|conn|connection|manager|em|runner|transaction|tx|trx|sql)|db|c)$/i;
 const FINISH = /^\s*(?:commit\b|rollback\b(?!\s+to\b)|end\b\s*;?\s*$)/i;
 
 const found = new WeakMap<SourceFile, readonly Transaction[]>();
 
-export function transactionsOf(file: SourceFile): readonly Transaction[] {
+export function transactionsOf(project: Project, file: SourceFile): readonly Transaction[] {
   const known = found.get(file);
   if (known) return known;
   const transactions = file
     .all('CallExpression')
-    .map((call) => inCallback(file, call) ?? betweenStatements(file, call))
+    .map((call) => inCallback(project, file, call) ?? betweenStatements(project, file, call))
     .filter((transaction) => transaction !== undefined);
+  transactions.push(...file.classes.flatMap((each) => inMethods(each)));
   found.set(file, transactions);
   return transactions;
 }
 
 /** `db.transaction(async (tx) => ...)` and its relatives. */
-function inCallback(file: SourceFile, begin: CallExpression): Transaction | undefined {
+function inCallback(project: Project, file: SourceFile, begin: CallExpression): Transaction | undefined {
   const body = begin.arguments.find((argument) => isFunction(argument));
   if (!isFunction(body)) return undefined;
   const method = methodCall(begin);
   const name = method?.name ?? (is(begin.callee, 'Identifier') ? begin.callee.name : '');
-  const pool = method && openedBy(file, method);
+  const opened = method && openedBy(file, method);
   const parameter = body.params[0];
   const handle = is(parameter, 'Identifier') ? file.variableOf(parameter) : undefined;
-  if (!pool && !(handle && HANDLE.test(handle.name) && runsTransaction(file, name, method?.receiver))) return undefined;
-  const library = pool && originOf(file, pool);
+  const host = opened && isHost(opened) ? { ...opened, path: [...opened.path, 'tx'] } : undefined;
+  const given = opened ? undefined : givenPool(project, file, begin);
+  const named = !!handle && HANDLE.test(handle.name);
+  const ofHelper = named && !opened && MAYBE_HELPER.test(name) ? helperPool(project, file, begin) : undefined;
+  if (
+    !opened &&
+    !(named && (runsTransaction(file, name, method?.receiver) || (given && MAYBE_HELPER.test(name)) || ofHelper))
+  )
+    return undefined;
+  const pool = host ? poolField(host.base) : (opened ?? given);
+  const library = host ? 'nestjs-cls' : pool && originOf(file, pool);
   // SQLite's drivers run a synchronous function on the one connection there is: nothing is outside of it.
   if (library === 'sqlite' || (!body.async && !handle)) return undefined;
   return {
@@ -89,14 +98,40 @@ function inCallback(file: SourceFile, begin: CallExpression): Transaction | unde
     body,
     from: startOf(body),
     to: endOf(body),
-    handle: handle && { base: handle, path: [] },
+    handle: host ?? (handle && { base: handle, path: [] }),
     pool,
+    outside: (pool && canonical(project, file, pool)) ?? ofHelper,
     library:
       library ??
       libraryByName(pool) ??
       (name === '$transaction' ? 'prisma' : name === 'transactional' ? 'mikro-orm' : undefined),
     finishes: [],
   };
+}
+
+/** `withTransaction(pool, async (client) => ...)` */
+function givenPool(project: Project, file: SourceFile, { arguments: [first] }: CallExpression): Reference | undefined {
+  const given = first && !isFunction(first) ? file.referenceOf(first) : undefined;
+  return given && (isPool(project, file, given) || /^(?:db|database|knex|prisma|sequelize)$/.test(lastOf(given)))
+    ? given
+    : undefined;
+}
+
+const lastOf = ({ base, path }: Reference): string => path.at(-1) ?? (isVariable(base) ? base.name : '');
+
+/** The pool of `withTransaction(async (client) => ...)`: what the helper checks its connection out of. */
+function helperPool(project: Project, file: SourceFile, call: CallExpression): unknown {
+  const helper = helperCalledBy(project, file, call);
+  if (!helper) return undefined;
+  const calls = Array.from(within(helper.node)).filter((each) => is(each, 'CallExpression'));
+  if (!calls.some((each) => BEGIN.test(sqlOf(each) ?? '') || CALLBACK_METHODS.has(methodCall(each)?.name ?? '')))
+    return undefined;
+  for (const each of calls) {
+    const method = methodCall(each);
+    const from = method && CHECKOUTS.has(method.name) ? helper.file.referenceOf(method.receiver) : undefined;
+    if (from) return canonical(project, helper.file, from) ?? helper.node;
+  }
+  return helper.node;
 }
 
 /** `withTransaction(async (client) => ...)`, `this.transactions.run(async (manager) => ...)`: a helper that the name tells. */
@@ -107,10 +142,49 @@ function runsTransaction(file: SourceFile, name: string, receiver: Node | undefi
 }
 
 /** An imported `sequelize` has no other sign. */
-const libraryByName = (pool: Reference | undefined): Origin | undefined => {
-  const name = pool && (pool.path.at(-1) ?? (isVariable(pool.base) ? pool.base.name : ''));
-  return name === 'sequelize' ? 'sequelize' : undefined;
+const libraryByName = (pool: Reference | undefined): Origin | undefined =>
+  pool && lastOf(pool) === 'sequelize' ? 'sequelize' : undefined;
+
+const poolField = (base: Variable | Node): Reference | undefined => {
+  const field = isVariable(base) ? undefined : fieldsOf(base).find(({ type }) => isPoolType(typeNameOf(type) ?? ''));
+  return field && { base, path: [field.name] };
 };
+
+/** A field of the type of nestjs-cls that has the transaction of the caller. */
+const isHost = ({ base, path }: Reference): boolean =>
+  !isVariable(base) &&
+  fieldsOf(base).some(({ name, type }) => name === path[0] && typeNameOf(type) === 'TransactionHost');
+
+/** Methods of a class whose connection is the transaction of the caller: Ambit's `IConnection`, `@Transactional()` with `this.txHost.tx`. */
+function inMethods(owner: Class): Transaction[] {
+  const fields = fieldsOf(owner);
+  const ofType = (name: string): Field | undefined =>
+    fields.find(
+      ({ type }) =>
+        is(type, 'TSTypeAnnotation') && !is(type.typeAnnotation, 'TSUnionType') && typeNameOf(type) === name,
+    );
+  const connection = ofType('IConnection');
+  const host = ofType('TransactionHost');
+  const field = connection ?? host;
+  if (!field) return [];
+  return owner.body.body.flatMap((member) => {
+    if (!is(member, 'MethodDefinition') || member.kind === 'constructor' || !member.value.body) return [];
+    const decorators = member.decorators ?? [];
+    if (!connection && !decorators.some((each) => decoratorName(each) === 'Transactional')) return [];
+    const pool = poolField(owner);
+    return {
+      begin: member,
+      body: member.value,
+      from: startOf(member.value),
+      to: endOf(member.value),
+      handle: { base: owner, path: connection ? [field.name] : [field.name, 'tx'] },
+      pool,
+      outside: pool && typeNameOf(fields.find(({ name }) => name === pool.path[0])?.type),
+      library: connection ? 'ambit' : 'nestjs-cls',
+      finishes: [],
+    } as const;
+  });
+}
 
 /** The receiver of a method that runs its callback in a transaction: `db` of `db.transaction().setIsolationLevel(...).execute(...)`. */
 function openedBy(file: SourceFile, { receiver, name }: { receiver: Node; name: string }): Reference | undefined {
@@ -123,10 +197,10 @@ function openedBy(file: SourceFile, { receiver, name }: { receiver: Node; name: 
 }
 
 /** From `BEGIN` to the last `COMMIT` of the same function. */
-function betweenStatements(file: SourceFile, begin: CallExpression): Transaction | undefined {
+function betweenStatements(project: Project, file: SourceFile, begin: CallExpression): Transaction | undefined {
   const body = file.functionOf(begin);
   if (!body) return undefined;
-  const handle = handleBegunBy(file, begin);
+  const handle = handleBegunBy(project, file, begin);
   if (!handle) return undefined;
   const finishes = file
     .all('CallExpression')
@@ -146,17 +220,21 @@ function betweenStatements(file: SourceFile, begin: CallExpression): Transaction
     to: startOf(last),
     handle,
     pool,
+    outside: pool && canonical(project, file, pool),
     library: pool && (originOf(file, pool) ?? libraryByName(pool)),
     finishes,
   };
 }
 
-function handleBegunBy(file: SourceFile, begin: CallExpression): Reference | undefined {
+function handleBegunBy(project: Project, file: SourceFile, begin: CallExpression): Reference | undefined {
   const method = methodCall(begin);
   if (!method) return undefined;
   if (['query', 'execute', 'run', 'raw', 'exec'].includes(method.name) && BEGIN.test(sqlOf(begin) ?? '')) {
     const handle = file.referenceOf(method.receiver);
-    return handle && (isCheckedOut(file, handle) ? handle : undefined);
+    // On a pool nobody can say where it runs.
+    return handle && !isPool(project, file, handle) && (handle.path.length > 0 || isVariable(handle.base))
+      ? handle
+      : undefined;
   }
   if (
     ['startTransaction', 'beginTransaction', 'begin'].includes(method.name) &&
@@ -175,15 +253,11 @@ function handleBegunBy(file: SourceFile, begin: CallExpression): Reference | und
   return variable && { base: variable, path: [] };
 }
 
-const sqlOf = (call: CallExpression): string | undefined => {
+/** The text of the statement that a call runs. */
+export const sqlOf = (call: CallExpression): string | undefined => {
   const first = call.arguments[0];
   return first && !is(first, 'SpreadElement') ? textOf(first) : undefined;
 };
-
-/** A connection of its own, not a pool whose `BEGIN` nobody can say of where it runs. */
-function isCheckedOut(file: SourceFile, handle: Reference): boolean {
-  return checkedOutFrom(file, handle) !== undefined || handle.path.length > 0 || isVariable(handle.base);
-}
 
 function checkedOutFrom(file: SourceFile, handle: Reference): Reference | undefined {
   if (handle.path.length > 0 || !isVariable(handle.base) || !handle.base.init) return undefined;
@@ -297,11 +371,11 @@ export function afterHandle(file: SourceFile, transaction: Transaction, node: No
 }
 
 /** Whether a value that is kept in the target is a transaction: a handle, what is made of it, or a connection on which one begins. */
-export function isTransaction(file: SourceFile, target: Reference, right: Node): boolean {
+export function isTransaction(project: Project, file: SourceFile, target: Reference, right: Node): boolean {
   const value = awaited(right);
   const { base, names } = chainOf(value);
   const variable = file.variableOf(base);
-  const isHandle = transactionsOf(file).some(
+  const isHandle = transactionsOf(project, file).some(
     ({ handle }) =>
       handle &&
       handle.path.length === 0 &&

@@ -1,17 +1,10 @@
 import type { CallExpression, Node } from 'oxc-parser';
+import { argumentOf, canonical, helperCalledBy, isRun, outermost, receiverOf, usesOf } from '../program/calls.js';
 import { decoratorName, fieldOf } from '../program/fields.js';
 import type { Project } from '../program/project.js';
-import { isVariable, nameOf, type Reference, type SourceFile } from '../program/source-file.js';
-import {
-  contains,
-  type FunctionNode,
-  is,
-  isClass,
-  isFunction,
-  methodCall,
-  propertyName,
-  typeNameOf,
-} from '../program/syntax.js';
+import { isSame, isVariable, nameOf, type Reference, type SourceFile } from '../program/source-file.js';
+import { awaited, chainOf, is, isFunction, methodCall, propertyName, typeNameOf } from '../program/syntax.js';
+import { isPool } from '../program/pools.js';
 import { covers, mentions, type Transaction, transactionsOf } from '../program/transactions.js';
 import type { Check, Finding } from './rule.js';
 
@@ -20,12 +13,12 @@ export const noPoolInTransaction: Check = {
   description: 'Queries of a transaction go through its own handle, not through the pool',
   fix: 'Use the handle of the transaction, and pass it on to what it calls.',
   *find(file, project) {
-    for (const transaction of transactionsOf(file)) {
+    for (const transaction of transactionsOf(project, file)) {
       const { library, handle } = transaction;
       // MikroORM finds the transaction of the calling code by itself.
       if (library === 'mikro-orm' || (!handle && library !== 'prisma')) continue;
       for (const call of file.all('CallExpression')) yield* atCall(project, file, transaction, call);
-      for (const query of file.all('TaggedTemplateExpression')) yield* atQuery(file, transaction, query);
+      for (const query of file.all('TaggedTemplateExpression')) yield* atQuery(project, file, transaction, query);
     }
   },
 };
@@ -37,32 +30,57 @@ function* atCall(
   call: CallExpression,
 ): Generator<Finding> {
   if (!covers(file, transaction, call)) return;
-  yield* atQuery(file, transaction, call);
+  yield* atQuery(project, file, transaction, call);
+  const whole = outermost(file, call);
+  if (!isRun(file, whole) || mentions(file, transaction, whole)) return;
+  const passed = call.arguments.find((each) => isPoolOf(project, file, transaction, file.referenceOf(each)));
   const helper = helperCalledBy(project, file, call);
-  if (!helper || !isRun(file, outermost(file, call)) || mentions(file, transaction, outermost(file, call))) return;
-  const pool = transaction.pool && canonical(project, file, transaction.pool);
-  if (!pool || helper.node === transaction.body) return;
-  for (const query of [...helper.file.all('CallExpression'), ...helper.file.all('TaggedTemplateExpression')]) {
-    if (!contains(helper.node, query)) continue;
-    const outside = outsideQuery(helper.file, query);
-    if (!outside || canonical(project, helper.file, outside) !== pool) continue;
-    const { line } = helper.file.positionOf(query);
-    yield {
-      node: call,
-      problem: `\`${helper.name}()\` runs its query through \`${nameOf(outside)}\` (${helper.file.path}:${line}), on a connection outside of the transaction`,
-    };
+  if (!helper) {
+    const pool = passed && file.referenceOf(passed);
+    if (pool) yield { node: call, problem: outsideOf(`The call is given \`${nameOf(pool)}\`, and runs its query`) };
     return;
   }
+  if (helper.node === transaction.body) return;
+  const use = usesOf(project, helper).find(({ parameter, pool }) => {
+    const given = parameter === -1 ? undefined : argumentOf(file, call, helper, parameter);
+    if (given) return isPoolOf(project, given.file, transaction, given.reference);
+    return pool !== undefined && pool === transaction.outside;
+  });
+  if (!use) return;
+  const { line } = use.file.positionOf(use.node);
+  yield {
+    node: call,
+    problem: `\`${helper.name}()\` runs its query through \`${use.name}\` (${use.file.path}:${line}), on a connection outside of the transaction`,
+  };
 }
 
-function* atQuery(file: SourceFile, transaction: Transaction, query: Node): Generator<Finding> {
+const outsideOf = (what: string): string => `${what} on a connection outside of the transaction`;
+
+/** Whether something is the pool that the transaction came from, or any where nobody knows which one that is. */
+function isPoolOf(
+  project: Project,
+  file: SourceFile,
+  { pool, outside, handle }: Transaction,
+  reference: Reference | undefined,
+): boolean {
+  if (!reference || (handle && isSame(handle, reference))) return false;
+  if (pool && isSame(pool, reference)) return true;
+  const same = canonical(project, file, reference);
+  return outside === undefined
+    ? !pool && isPool(project, file, reference)
+    : same !== undefined && (same === outside || (isFunction(outside) && isPool(project, file, reference)));
+}
+
+function* atQuery(project: Project, file: SourceFile, transaction: Transaction, query: Node): Generator<Finding> {
   const outer = outermost(file, query);
   if (outer !== query || !covers(file, transaction, query) || !isRun(file, query)) return;
-  const used = poolUsedBy(file, transaction, query);
+  const used = poolUsedBy(project, file, transaction, query);
   if (used === undefined || mentions(file, transaction, query)) return;
   yield {
     node: query,
-    problem: `\`${used}\` runs this query on a connection outside of the transaction: it is not rolled back with it, does not see its rows, and waits for a free connection while the transaction holds one`,
+    problem:
+      outsideOf(`\`${used}\` runs this query`) +
+      ': it is not rolled back with it, does not see its rows, and waits for a free connection while the transaction holds one',
   };
 }
 
@@ -85,10 +103,13 @@ const NO_QUERIES = new Set([
 
 /** What a query is called in a library that the file does not tell. */
 const QUERIES =
-  /^(?:query|exec|execute|select|insert|update|delete|create|find|save|get|set|add|count|upsert|run|raw|all|any|one|many|maybe|exists|first|remove|destroy|increment|decrement|aggregate|group|merge|replace|call|batch|\$)(?:$|[A-Z_]|Raw)/;
+  /^(?:query|exec|execute|select|insert|update|delete|create|find|save|get|set|add|count|upsert|run|raw|all|any|one|many|maybe|exists|first|remove|destroy|increment|decrement|aggregate|group|merge|replace|call|batch|none|result|func|proc|\$)(?:$|[A-Z_]|Raw)/;
 
-function poolUsedBy(file: SourceFile, { pool, library, handle }: Transaction, query: Node): string | undefined {
-  if (pool && !(handle && pool.base === handle.base && handle.path.length === 0 && pool.path.length === 0)) {
+function poolUsedBy(project: Project, file: SourceFile, transaction: Transaction, query: Node): string | undefined {
+  const { library, handle } = transaction;
+  const through = receiverOf(file, query);
+  const pool = transaction.pool ?? (through && isPoolOf(project, file, transaction, through) ? through : undefined);
+  if (pool && !(handle && isSame(pool, handle))) {
     const names = file.after(pool, query);
     const first = names?.[0] ?? '';
     // `db('users')` and sql`...` have no name after the pool
@@ -98,7 +119,7 @@ function poolUsedBy(file: SourceFile, { pool, library, handle }: Transaction, qu
       (library !== undefined || first === '' || names.some((name) => QUERIES.test(name)));
     if (isQuery && !(is(query, 'CallExpression') && isOpener(query, first))) return nameOf(pool);
   }
-  if (library === 'sequelize') return modelOf(query);
+  if (library === 'sequelize') return modelOf(file, query);
   return library === 'typeorm' || library === undefined ? repositoryOf(file, query) : undefined;
 }
 
@@ -111,10 +132,11 @@ const WRITES = new Map([
   ['upsert', 1],
   ['findOrCreate', 0],
   ['increment', 1],
+  ['save', 0],
 ]);
 
 /** `User.create(...)`: a model of Sequelize is in a transaction only by its option `transaction`. */
-function modelOf(query: Node): string | undefined {
+function modelOf(file: SourceFile, query: Node): string | undefined {
   const method = is(query, 'CallExpression') ? methodCall(query) : undefined;
   const at = WRITES.get(method?.name ?? '');
   if (!method || at === undefined || !is(query, 'CallExpression')) return undefined;
@@ -127,7 +149,13 @@ function modelOf(query: Node): string | undefined {
   // Options from elsewhere may have the transaction.
   const isKnown =
     !options || (is(options, 'ObjectExpression') && options.properties.every((each) => is(each, 'Property')));
-  return name !== undefined && /^[A-Z][a-z]/.test(name) && isKnown ? name : undefined;
+  if (name === undefined || !isKnown) return undefined;
+  if (/^[A-Z][a-z]/.test(name)) return name;
+  // const order = await Order.findByPk(id); await order.save()
+  const init = file.variableOf(method.receiver)?.init;
+  const { base, names } = init ? chainOf(awaited(init)) : { base: query, names: [] };
+  const model = names.at(-2) ?? (is(base, 'Identifier') ? base.name : '');
+  return /^[A-Z][a-z]/.test(model) && /^(?:find|create)/.test(names.at(-1) ?? '') ? name : undefined;
 }
 
 /** A transaction of its own is not a query of this one. */
@@ -150,93 +178,4 @@ function repositoryOf(file: SourceFile, query: Node): string | undefined {
   return isRepository && !['create', 'merge', 'getId', 'hasId'].includes(method?.name ?? '')
     ? nameOf(reference)
     : undefined;
-}
-
-/** The whole chain `db.insert(...).values(...).returning()` that a call is part of. */
-function outermost(file: SourceFile, node: Node): Node {
-  const parent = file.parentOf(node);
-  if (is(parent, 'MemberExpression') && parent.object === node) return outermost(file, parent);
-  if (is(parent, 'CallExpression') && parent.callee === node) return outermost(file, parent);
-  if (is(parent, 'ChainExpression', 'TSNonNullExpression', 'TSAsExpression')) return outermost(file, parent);
-  return node;
-}
-
-/** A query runs when it is awaited or returned; one that is only built may be part of another. */
-function isRun(file: SourceFile, query: Node): boolean {
-  const parent = file.parentOf(query);
-  if (is(parent, 'AwaitExpression')) return true;
-  if (is(parent, 'ReturnStatement')) return file.functionOf(query)?.async === true;
-  if (is(parent, 'ArrowFunctionExpression')) return parent.body === query && parent.async;
-  if (!is(parent, 'ArrayExpression')) return false;
-  const call = file.parentOf(parent);
-  return is(call, 'CallExpression') && !!methodCall(call)?.name.startsWith('all');
-}
-
-/** What a function runs its queries through, other than its parameters. */
-function outsideQuery(file: SourceFile, query: Node): Reference | undefined {
-  if (outermost(file, query) !== query || !isRun(file, query)) return undefined;
-  const callee = is(query, 'CallExpression')
-    ? query.callee
-    : is(query, 'TaggedTemplateExpression')
-      ? query.tag
-      : undefined;
-  let receiver: Node | undefined = callee;
-  let reference: Reference | undefined;
-  while (receiver) {
-    const found = file.referenceOf(receiver);
-    if (found) reference = found;
-    receiver = is(receiver, 'MemberExpression')
-      ? receiver.object
-      : is(receiver, 'CallExpression')
-        ? receiver.callee
-        : undefined;
-    if (reference && isVariable(reference.base) && reference.path.length === 0) break;
-    if (reference && !isVariable(reference.base) && reference.path.length === 1) break;
-  }
-  return reference;
-}
-
-interface Helper {
-  readonly name: string;
-  readonly file: SourceFile;
-  readonly node: FunctionNode;
-}
-
-/** The function that is called by its name, or the method of the same object or of an injected one. */
-function helperCalledBy(project: Project, file: SourceFile, call: CallExpression): Helper | undefined {
-  const variable = file.variableOf(call.callee);
-  if (variable) {
-    const declared = project.declarationOf(file, variable);
-    const node = isFunction(declared.variable.node) ? declared.variable.node : declared.variable.init;
-    return isFunction(node) ? { name: variable.name, file: declared.file, node } : undefined;
-  }
-  const method = methodCall(call);
-  const reference = method && file.referenceOf(method.receiver);
-  if (!reference || isVariable(reference.base) || !isClass(reference.base)) return undefined;
-  const [field] = reference.path;
-  const target =
-    field === undefined
-      ? { file, node: reference.base }
-      : reference.path.length === 1
-        ? project.classNamed(file, typeNameOf(fieldOf(reference.base, field)?.type) ?? '')
-        : undefined;
-  const member = target?.node.body.body.find(
-    (each) => is(each, 'MethodDefinition') && propertyName(each) === method.name,
-  );
-  return target && is(member, 'MethodDefinition')
-    ? { name: field === undefined ? method.name : `${field}.${method.name}`, file: target.file, node: member.value }
-    : undefined;
-}
-
-/** One name for the same pool in each file: the variable that is exported, or the type of the field that it was injected into. */
-function canonical(project: Project, file: SourceFile, { base, path }: Reference): unknown {
-  if (isVariable(base)) {
-    if (base.owner || path.length > 0) return undefined;
-    const { imported, ...declared } = project.declarationOf(file, base).variable;
-    // A package is the same one in each file.
-    return imported && !imported.from.startsWith('.') ? `${imported.from}#${imported.name}` : declared.node;
-  }
-  const [name] = path;
-  if (path.length !== 1 || name === undefined) return undefined;
-  return typeNameOf(fieldOf(base, name)?.type) ?? base;
 }

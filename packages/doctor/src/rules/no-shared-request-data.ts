@@ -1,14 +1,16 @@
-import type { AssignmentExpression } from 'oxc-parser';
+import type { AssignmentExpression, CallExpression, Node } from 'oxc-parser';
+import { type Helper, helperCalledBy } from '../program/calls.js';
 import { sharedBecause } from '../program/lifetimes.js';
 import type { Project } from '../program/project.js';
 import { requestDataIn } from '../program/requests.js';
-import { isVariable, nameOf, type SourceFile } from '../program/source-file.js';
-import { chainOf, is, isClass } from '../program/syntax.js';
-import type { Check } from './rule.js';
+import { isSame, isVariable, nameOf, type SourceFile } from '../program/source-file.js';
+import { chainOf, endOf, is, isClass, methodCall, startOf, unwrapped, within } from '../program/syntax.js';
+import type { Check, Finding } from './rule.js';
 
 /** What belongs to the caller. A form that sets a mode or a price for all is meant to. */
 const CALLER =
-  /user|session|auth|token|tenant|account|org|company|customer|member|owner|actor|author|locale|lang|role|permission|cookie|header|identity|principal|trace|correlation|\b(?:ip|get)\b/i;
+  /user|session|auth|token|tenant|account|org|company|customer|member|owner|actor|author|locale|lang|role|permission|cookie|header|identity|principal|trace|correlation|e-?mail|phone|password|student|cart\b|\b(?:ip|get|otp)\b/i;
+const FIX = ": another request reads this one's data";
 
 export const noSharedRequestData: Check = {
   name: 'no-shared-request-data',
@@ -17,48 +19,118 @@ export const noSharedRequestData: Check = {
   *find(file, project) {
     for (const assignment of file.all('AssignmentExpression')) {
       if (!['=', '??=', '||='].includes(assignment.operator)) continue;
-      const where = sharedTarget(project, file, assignment);
+      const where = sharedTarget(project, file, assignment.left);
       const data = where && requestDataIn(file, assignment.right);
-      if (where && data !== undefined && isOfTheCaller(where.name, data, assignment))
-        yield {
-          node: assignment,
-          problem: `\`${where.name}\` keeps \`${data}\`, and ${where.reason}: another request reads this one's data`,
-        };
+      if (!where || data === undefined) continue;
+      if (isOfTheCaller(where.name, data, assignment.right) || isReadLater(file, assignment))
+        yield { node: assignment, problem: `\`${where.name}\` keeps \`${data}\`, and ${where.reason}${FIX}` };
     }
+    for (const call of file.all('CallExpression')) yield* atCall(project, file, call);
   },
 };
 
-/** A name says so, or it is the request itself. What a function makes of the whole request may be anything. */
-const isOfTheCaller = (name: string, data: string, { right }: AssignmentExpression): boolean =>
-  CALLER.test(name) || (data.includes('.') ? CALLER.test(data) : is(right, 'Identifier') && right.name === data);
+/** A name says so, or it is the request itself. What a function makes of the whole request may be anything, and `settings = req.body` is of a form. */
+const isOfTheCaller = (name: string, data: string, right: Node): boolean =>
+  (CALLER.test(name) && !data.endsWith('.body')) ||
+  (data.includes('.') ? CALLER.test(data) : is(right, 'Identifier') && right.name === data);
 
-const GLOBALS = new Set(['global', 'globalThis']);
+/** The same handler reads it after it has waited: by then another request has set it. */
+function isReadLater(file: SourceFile, assignment: AssignmentExpression): boolean {
+  const target = file.referenceOf(assignment.left);
+  const handler = file.functionOf(assignment);
+  if (!target || !handler?.body) return false;
+  const after = Array.from(within(handler.body)).filter((each) => startOf(each) > endOf(assignment));
+  const waits = after.find((each) => is(each, 'AwaitExpression'));
+  return after.some((each) => {
+    if (!is(each, 'Identifier', 'MemberExpression') || !waits || startOf(each) < endOf(waits)) return false;
+    const parent = file.parentOf(each);
+    const reference = is(parent, 'AssignmentExpression') && parent.left === each ? undefined : file.referenceOf(each);
+    return !!reference && isSame(reference, target);
+  });
+}
 
-function sharedTarget(
-  project: Project,
-  file: SourceFile,
-  { left }: AssignmentExpression,
-): { name: string; reason: string } | undefined {
+/** `users.setCurrent(req.user)`, `Object.assign(state, { user: req.user })`, `store.set('user', req.user)`, `app.set(...)`. */
+function* atCall(project: Project, file: SourceFile, call: CallExpression): Generator<Finding> {
+  const [first, second] = call.arguments;
+  const method = methodCall(call);
+  const last = call.arguments.at(-1);
+  const data = last && requestDataIn(file, last);
+  if (!first || data === undefined) return;
+  const kept = (name: string, reason: string): Finding => ({
+    node: call,
+    problem: `\`${name}\` keeps \`${data}\`, and ${reason}${FIX}`,
+  });
+  if (second && method?.name === 'assign' && is(method.receiver, 'Identifier') && method.receiver.name === 'Object') {
+    const where = sharedTarget(project, file, first);
+    if (where && isOfTheCaller(where.name, data, second)) yield kept(where.name, where.reason);
+  } else if (method?.name === 'set' && second && is(first, 'Literal') && typeof first.value === 'string') {
+    // With a key of its own for each request it is a map of requests.
+    const where = sharedTarget(project, file, method.receiver);
+    const variable = file.variableOf(method.receiver);
+    const isKept = variable?.name === 'app' || (variable && is(project.valueOf(file, variable)?.node, 'NewExpression'));
+    if (where && isKept && isOfTheCaller(first.value, data, second))
+      yield kept(`${where.name}.${first.value}`, where.reason);
+  }
+  const helper = helperCalledBy(project, file, call);
+  const where = helper && setBy(project, helper, call, file);
+  if (helper && where && isOfTheCaller(`${helper.name} ${where.name}`, data, first))
+    yield kept(`${helper.name}() sets ${where.name}, which`, where.reason);
+}
+
+/** What a setter keeps of a parameter that is given data of a request. */
+function setBy(project: Project, { file, node }: Helper, call: CallExpression, caller: SourceFile): Shared | undefined {
+  for (const each of node.body ? within(node.body) : []) {
+    if (!is(each, 'AssignmentExpression') || each.operator !== '=') continue;
+    const variable = file.variableOf(each.right);
+    const at = variable ? node.params.findIndex((parameter) => parameter === variable.node) : -1;
+    const argument = call.arguments[at];
+    if (!argument || requestDataIn(caller, argument) === undefined) continue;
+    const where = sharedTarget(project, file, each.left);
+    if (where) return where;
+  }
+  return undefined;
+}
+
+interface Shared {
+  readonly name: string;
+  readonly reason: string;
+}
+
+const GLOBALS = new Set(['global', 'globalThis', 'process', 'module', 'exports']);
+
+function sharedTarget(project: Project, file: SourceFile, left: Node): Shared | undefined {
   // `sessions[req.id] = ...` keeps the data of each request under a key of its own.
-  if (is(left, 'MemberExpression') && left.computed) return undefined;
+  if (is(left, 'MemberExpression') && left.computed && !is(left.property, 'Literal')) return undefined;
   const { base: start, names } = chainOf(left);
   if (is(start, 'Identifier') && GLOBALS.has(start.name) && !file.variableOf(start))
     return { name: [start.name, ...names].join('.'), reason: 'a global variable belongs to all requests' };
   const target = file.referenceOf(left);
   if (!target) return undefined;
   const { base, path } = target;
+  const name = nameOf(target);
   if (isVariable(base)) {
-    if (base.owner || base.kind === 'parameter' || base.kind === 'function' || !file.functionOf(left)) return undefined;
-    if (base.kind === 'import') return undefined;
+    if (base.kind === 'parameter')
+      return path[0] === 'app' && path[1] === 'locals'
+        ? { name, reason: 'what `app` has belongs to all requests' }
+        : undefined;
+    if (base.owner || base.kind === 'function' || !file.functionOf(left)) return undefined;
+    if (base.kind === 'import' && (path.length === 0 || !/^[.@~#]|^src\//.test(base.imported?.from ?? '')))
+      return undefined;
     return {
-      name: nameOf(target),
+      name,
       reason:
-        base.kind === 'class'
+        base.kind === 'class' || isClass(project.valueOf(file, base)?.node)
           ? 'a static field belongs to all requests'
           : 'a variable of a module belongs to all requests',
     };
   }
   if (!isClass(base) || path.length === 0) return undefined;
-  const reason = sharedBecause(project, file, base);
-  return reason === undefined ? undefined : { name: nameOf(target), reason };
+  const reason = isStatic(file, left) ? 'a static field belongs to all requests' : sharedBecause(project, file, base);
+  return reason === undefined ? undefined : { name, reason };
+}
+
+/** `this` of a static method is the class. */
+function isStatic(file: SourceFile, left: Node): boolean {
+  const owner = Array.from(file.ancestorsOf(unwrapped(left))).find((each) => is(each, 'MethodDefinition'));
+  return is(owner, 'MethodDefinition') && owner.static;
 }

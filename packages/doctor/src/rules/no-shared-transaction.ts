@@ -13,7 +13,7 @@ export const noSharedTransaction: Check = {
   *find(file, project) {
     for (const assignment of file.all('AssignmentExpression')) {
       const target = file.referenceOf(assignment.left);
-      if (!target || assignment.operator !== '=' || !isTransaction(file, target, assignment.right)) continue;
+      if (!target || assignment.operator !== '=' || !isTransaction(project, file, target, assignment.right)) continue;
       const reason = sharedTarget(project, file, target, assignment);
       if (reason !== undefined)
         yield {

@@ -8,7 +8,7 @@ export const restoreOuterTransaction: Check = {
   name: 'restore-outer-transaction',
   description: 'Code that sets the current transaction sets back the one before it',
   fix: 'Keep what was there (`const outer = store.tx`) and set it back, or join the transaction that is open.',
-  *find(file) {
+  *find(file, project) {
     for (const cleared of file.all('AssignmentExpression')) {
       if (!isNothing(cleared.right)) continue;
       const target = file.referenceOf(cleared.left);
@@ -21,7 +21,7 @@ export const restoreOuterTransaction: Check = {
             contains(body, each) &&
             startOf(each) < startOf(cleared) &&
             isSameTarget(file, target, each) &&
-            isTransaction(file, target, each.right),
+            isTransaction(project, file, target, each.right),
         );
       if (!set || isGuarded(file, target, body, set)) continue;
       yield {
