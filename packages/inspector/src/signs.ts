@@ -349,6 +349,8 @@ interface Finding {
   readonly shownAs?: string;
 }
 
+const AFTER_COMMIT = 'Do it in afterCommit(), or write it to an outbox.';
+
 const FINDINGS: Readonly<Record<string, Finding>> = {
   'outside-statement': {
     cause: 'A statement was sent outside of the open transaction, so a rollback does not undo it',
@@ -362,6 +364,18 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
     cause: 'Another server was asked while a transaction was open, which kept its connection and its locks',
     fix: 'Send it before BEGIN or after COMMIT, or write it to an outbox.',
     shownAs: 'idle transaction',
+  },
+  'connection-write': {
+    cause: 'Another server got data while a transaction was open, which a rollback does not undo',
+    fix: AFTER_COMMIT,
+  },
+  'file-write': {
+    cause: 'A file was written while a transaction was open, which a rollback does not undo',
+    fix: AFTER_COMMIT,
+  },
+  'child-process': {
+    cause: 'A process was started while a transaction was open, which a rollback does not undo',
+    fix: AFTER_COMMIT,
   },
   gap: {
     cause: 'A transaction was open for long without a statement, and kept its connection and its locks',

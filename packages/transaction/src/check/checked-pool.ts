@@ -2,7 +2,7 @@ import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } f
 import type { Clock } from '../clock.js';
 import { withCallersStack } from '../errors.js';
 import { CallStack, TransactionCheckError } from './finding.js';
-import type { Hold, Rules } from './rules.js';
+import type { Contexts, Hold, Rules } from './rules.js';
 
 type Run = (sql: string, ...rest: unknown[]) => Promise<unknown>;
 type Methods = Readonly<Record<string, unknown>>;
@@ -10,13 +10,23 @@ type Methods = Readonly<Record<string, unknown>>;
 /** The methods that run a statement, where a pool or a connection has them. */
 const STATEMENTS = ['query', 'execute'] as const;
 
+export interface CheckedBy {
+  readonly rules: Rules;
+  readonly contexts: Contexts;
+  readonly clock: Clock;
+}
+
 /** The pool, with a check before each statement and each connection. Everything else is the pool's own. */
-export function checkedPool<P extends IDatabasePool>(pool: P, rules: Rules, clock: Clock): P {
+export function checkedPool<P extends IDatabasePool>(pool: P, by: CheckedBy): P {
+  const { rules, contexts } = by;
   const getConnection = async (options?: AcquireOptions): Promise<IPooledConnection> => {
     const hold = rules.acquire();
     if (hold instanceof TransactionCheckError) throw hold;
     try {
-      return checkedConnection(await pool.getConnection(options), { hold, rules, clock });
+      return checkedConnection(await contexts.leave(contexts.enterDriver(), pool.getConnection(options)), {
+        hold,
+        ...by,
+      });
     } catch (error) {
       hold.release();
       throw error;
@@ -25,18 +35,19 @@ export function checkedPool<P extends IDatabasePool>(pool: P, rules: Rules, cloc
   const checkedRun = (run: Run): Run =>
     function checked(sql, ...rest) {
       const refusal = isText(sql) ? rules.statementOnPool(sql) : undefined;
-      return refusal ? Promise.reject(refusal) : run(sql, ...rest);
+      return refusal ? Promise.reject(refusal) : contexts.leave(contexts.enterDriver(), run(sql, ...rest));
     };
   return withMethods(pool, { getConnection, ...statementsOf(pool, checkedRun) });
 }
 
-interface Checked {
+interface Checked extends CheckedBy {
   readonly hold: Hold;
-  readonly rules: Rules;
-  readonly clock: Clock;
 }
 
-function checkedConnection(connection: IPooledConnection, { hold, rules, clock }: Checked): IPooledConnection {
+function checkedConnection(
+  connection: IPooledConnection,
+  { hold, rules, contexts, clock }: Checked,
+): IPooledConnection {
   const checkedRun = (run: Run): Run =>
     async function checked(sql, ...rest) {
       const stack = new CallStack();
@@ -44,7 +55,7 @@ function checkedConnection(connection: IPooledConnection, { hold, rules, clock }
       if (refusal) throw refusal;
       hold.statementStarts(stack);
       try {
-        const given = await run(sql, ...rest);
+        const given = await contexts.leave(contexts.enterDriver(), run(sql, ...rest));
         rules.ran(hold, { sql, stack, given });
         return given;
       } catch (error) {
@@ -60,25 +71,25 @@ function checkedConnection(connection: IPooledConnection, { hold, rules, clock }
   return withMethods(connection, {
     ...statementsOf(connection, checkedRun),
     beginTransaction: async (options?: BeginOptions) => {
-      await connection.beginTransaction(options);
+      await contexts.leave(contexts.enterDriver(), connection.beginTransaction(options));
       hold.open(clock.now());
     },
     commit: async () => {
       close();
       rules.committing(hold);
-      if (hold.failures.length === 0) return connection.commit();
+      if (hold.failures.length === 0) return contexts.leave(contexts.enterDriver(), connection.commit());
       hold.rolledBack();
-      await connection.rollback();
+      await contexts.leave(contexts.enterDriver(), connection.rollback());
       throw new TransactionCheckError(hold.failures.flatMap(({ findings }) => findings));
     },
     rollback: async () => {
       close();
       hold.rolledBack();
-      await connection.rollback();
+      await contexts.leave(contexts.enterDriver(), connection.rollback());
     },
     release: (destroy?: boolean | Error) => {
       hold.release();
-      return connection.release(destroy);
+      return contexts.leave(contexts.enterDriver(), connection.release(destroy));
     },
   });
 }

@@ -1,6 +1,7 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { unchecked } from '../events.js';
 import type { Allowed, CheckSettings } from './options.js';
 
 /** A line of code. */
@@ -22,6 +23,9 @@ function textOf({ file, line, column }: Place): string {
 const DEEPEST = 60;
 const CALL =
   /^\s*at (?:async )?(?:new )?(?:(.*?) \()?(file:\/\/.+?|\/.+?|[A-Za-z]:[\\/].+?)(?:\?[^:]*)?:(\d+):(\d+)\)?$/;
+/** A call that changes files, and one that opens a file for a function that writes it. */
+const FILE_FUNCTION =
+  /^\s*at (?:\w+\.)?(?:open \(node:(?:internal\/)?fs.*\n\s*at (?:\w+\.)?(writeFile|WriteStream)|(copyFile|rename|rmdir|unlink))\b.* \(node:(?:internal\/)?fs/m;
 const DEPENDENCY = /[\\/]node_modules[\\/]/;
 
 /** The folder that has this package and, in a checkout of it, its siblings. */
@@ -51,6 +55,12 @@ export class CallStack {
     return this.#applicationCalls[0]?.place;
   }
 
+  /** The function of `node:fs` that was called, where that is known. */
+  get fileFunction(): string | undefined {
+    const [, opener, changer] = FILE_FUNCTION.exec(String(this.stack)) ?? [];
+    return opener ?? changer;
+  }
+
   /** The names of the functions of the application, the nearest first. */
   get names(): readonly string[] {
     return this.#applicationCalls.map(({ name }) => name);
@@ -78,11 +88,14 @@ function shortened(path: string): string {
   return below.startsWith('..') ? path : below.split(sep).join('/');
 }
 
+/** What reaches beyond the transaction, so that a rollback does not undo it. */
+export type EffectKind = 'http-request' | 'connection-write' | 'file-write' | 'child-process';
+
 /** What the transaction check finds. */
 export type FindingKind =
+  | EffectKind
   | 'outside-statement'
   | 'second-connection'
-  | 'http-request'
   | 'gap'
   | 'repeated-statement'
   | 'error-committed'
@@ -106,8 +119,8 @@ export interface Finding {
   readonly key: string | undefined;
   /** The statement, without the values that are written into it. */
   readonly sql: string | undefined;
-  /** `GET https://api.example.org/prices`: the HTTP request, without its query. */
-  readonly request: string | undefined;
+  /** `GET https://api.example.org/prices` without its query, `127.0.0.1:6379`, `fs.writeFile`: what was reached, where that is known. */
+  readonly target: string | undefined;
   /** The status of the response with which what was written was committed or rolled back. */
   readonly status: number | undefined;
   /** How often it has happened so far. */
@@ -191,8 +204,8 @@ export class Findings {
   }
 
   #count(occurrence: Occurrence): Counted {
-    const { kind, place, until, sql, request, route } = occurrence;
-    const identity = [kind, place ? textOf(place) : `${sql} ${request} ${route}`, until && textOf(until)].join(' ');
+    const { kind, place, until, sql, target, route } = occurrence;
+    const identity = [kind, place ? textOf(place) : `${sql} ${target} ${route}`, until && textOf(until)].join(' ');
     const known = this.#byPlace.get(identity);
     if (known) {
       known.count += 1;
@@ -206,18 +219,19 @@ export class Findings {
     return finding;
   }
 
-  /** A reporter that fails must not change what the application does. */
+  /** A reporter that fails must not change what the application does, and what it does itself is no finding. */
   #report(finding: Finding): void {
     try {
-      this.#settings.report(finding);
+      unchecked(() => this.#settings.report(finding));
     } catch (error) {
       process.emitWarning(error as Error);
     }
   }
 }
 
-function covers({ kind, place }: Allowed, occurrence: Occurrence): boolean {
+function covers({ kind, place, target }: Allowed, occurrence: Occurrence): boolean {
   if (kind !== undefined && kind !== occurrence.kind) return false;
+  if (target !== undefined && !occurrence.target?.includes(target)) return false;
   return place === undefined || [occurrence.place, occurrence.until].some((at) => at !== undefined && isAt(at, place));
 }
 

@@ -3,12 +3,14 @@ import { TransactionError } from '../errors.js';
 import { checkBoolean, checkClock, checkFunction, checkTime, shown } from '../options.js';
 import type { Finding, FindingKind } from './finding.js';
 
-/** Findings that are not reported: of this kind, at this place, or, where both are given, of this kind at this place. */
+/** Findings that are not reported: those that agree with all that is given. */
 export interface Allowed {
   /** Findings of this kind only. Default: of every kind. */
   readonly kind?: FindingKind;
   /** A file or the end of its path, with or without a line: `src/audit.ts`, `audit.ts:12`. */
   readonly place?: string;
+  /** A part of the target: `:6379`, `https://cache.example.org`. */
+  readonly target?: string;
 }
 
 /** What `transactionCheck()` does with a finding, its limits, and what it leaves out. */
@@ -17,7 +19,7 @@ export interface TransactionCheckOptions {
   readonly enabled?: boolean;
   /**
    * `throw` also refuses what is found: the statement, the request for a connection and the request of `node:http` fail with a
-   * `TransactionCheckError`. A `fetch()` and a gap cannot be refused, so the COMMIT is. Default `report`.
+   * `TransactionCheckError`. A `fetch()`, other effects and a gap cannot be refused, so the COMMIT is. Default `report`.
    */
   readonly mode?: 'report' | 'throw';
   /** Called with each finding once, when it is found first. Default: a process warning. */
@@ -37,6 +39,9 @@ export type CheckSettings = Required<TransactionCheckOptions>;
 const KINDS: Readonly<Record<FindingKind, true>> = {
   'outside-statement': true,
   'second-connection': true,
+  'connection-write': true,
+  'file-write': true,
+  'child-process': true,
   'http-request': true,
   gap: true,
   'repeated-statement': true,
@@ -58,11 +63,11 @@ export function settingsOf(options: TransactionCheckOptions): CheckSettings {
 }
 
 /** An entry that names nothing would allow everything. */
-function checkAllowed({ kind, place }: Allowed): void {
+function checkAllowed({ kind, place, target }: Allowed): void {
   if (kind !== undefined && !Object.hasOwn(KINDS, kind))
     throw invalid(`kind in allow must be one of ${Object.keys(KINDS).join(', ')}, not ${shown(kind)}`);
-  if (kind === undefined && (typeof place !== 'string' || place === ''))
-    throw invalid('Each entry of allow must have a kind or a place');
+  if (kind === undefined && ![place, target].some((text) => typeof text === 'string' && text !== ''))
+    throw invalid('Each entry of allow must have a kind, a place or a target');
 }
 
 function invalid(detail: string): TransactionError {

@@ -1,10 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Channel, channel } from 'node:diagnostics_channel';
+import type { ClientRequest } from 'node:http';
 import { uncheckedContext } from '../events.js';
 import { savepointIn } from '../sql/control-statements.js';
 import { withoutLiterals } from '../sql/without-literals.js';
 import {
   CallStack,
+  type EffectKind,
   type FindingKind,
   type Findings,
   type Occurrence,
@@ -12,6 +14,7 @@ import {
   type TransactionCheckError,
 } from './finding.js';
 import type { CheckSettings } from './options.js';
+import type { Trail } from './trail.js';
 
 /** A savepoint is no query that a join could replace. */
 const SAVEPOINT = /^\s*(?:savepoint|release|rollback)\b/i;
@@ -86,6 +89,8 @@ export class Hold {
   readonly tally = new Tally();
   /** What could not be refused: COMMIT is refused instead. */
   readonly failures: TransactionCheckError[] = [];
+  /** The requests of `node:http` that were found in its transaction. */
+  readonly requests: ClientRequest[] = [];
   /** The writes of its transaction so far. */
   readonly writes: Write[] = [];
   /** The status of the response, once it is known. */
@@ -162,7 +167,7 @@ interface Parts {
   readonly hold?: Hold | undefined;
   readonly until?: CallStack;
   readonly sql?: string;
-  readonly request?: string;
+  readonly target?: string | undefined;
   readonly status?: number | undefined;
 }
 
@@ -174,18 +179,16 @@ export class Rules {
   readonly #contexts: Contexts;
   readonly #keys: ServiceKeys;
   readonly #findings: Findings;
+  readonly #trail: Trail;
   /** The last connection that a transaction was begun on in a scope. */
   readonly #lastIn = new WeakMap<object, Hold>();
 
-  constructor(settings: CheckSettings, contexts: Contexts, keys: ServiceKeys, findings: Findings) {
+  constructor(settings: CheckSettings, contexts: Contexts, keys: ServiceKeys, findings: Findings, trail: Trail) {
     this.#settings = settings;
     this.#contexts = contexts;
     this.#keys = keys;
     this.#findings = findings;
-  }
-
-  get isInTransaction(): boolean {
-    return this.#contexts.openHold !== undefined;
+    this.#trail = trail;
   }
 
   /** A connection is asked for; from now on the context holds it, unless that is refused. */
@@ -267,18 +270,17 @@ export class Rules {
     });
   }
 
-  /** An HTTP request that the running code sends, or that the code of `stack` has sent. */
-  httpRequest(request: string, stack?: CallStack): Refusal {
+  /** The code of an open transaction reaches what a rollback does not undo. */
+  reached(kind: EffectKind, target?: string): Refusal {
     const hold = this.#contexts.openHold;
-    const what = `An HTTP request was sent while a transaction was open, ${request}`;
-    return hold && this.#find({ kind: 'http-request', what, stack, hold, request });
+    const what = `${EFFECTS[kind]} while a transaction was open${target === undefined ? '' : `, ${target}`}`;
+    return hold && this.#find({ kind, what, hold, target });
   }
 
-  /** One that may have been sent already: COMMIT is refused, too. */
-  sentHttpRequest(request: string, stack?: CallStack): Refusal {
-    const refusal = this.httpRequest(request, stack);
+  /** It has done so already: COMMIT is refused. */
+  hasReached(kind: EffectKind, target?: string): void {
+    const refusal = this.reached(kind, target);
     if (refusal) this.#contexts.openHold?.failures.push(refusal);
-    return refusal;
   }
 
   #outside(where: string, sql: string, hold: Hold): Refusal {
@@ -298,7 +300,7 @@ export class Rules {
     return this.#find({ kind: 'repeated-statement', what, sql, ...at });
   }
 
-  #find({ kind, what, stack = new CallStack(), hold, until, sql, request, status }: Parts): Refusal {
+  #find({ kind, what, stack = this.#trail.stack(), hold, until, sql, target, status }: Parts): Refusal {
     if (this.#contexts.isUnchecked) return undefined;
     const occurrence: Occurrence = {
       kind,
@@ -309,12 +311,19 @@ export class Rules {
       route: (this.#contexts.current?.request ?? hold?.request)?.route,
       key: this.#keys.of(stack.names),
       sql: sql === undefined ? undefined : shown(sql),
-      request,
+      target,
       status,
     };
     return this.#findings.add(occurrence);
   }
 }
+
+const EFFECTS: Readonly<Record<EffectKind, string>> = {
+  'http-request': 'An HTTP request was sent',
+  'connection-write': 'Data was sent',
+  'file-write': 'A file was written',
+  'child-process': 'A child process was started',
+};
 
 const SECOND = 'A second connection was asked for while a transaction was open on the first';
 
@@ -355,6 +364,8 @@ export class RequestUnit {
 export interface Frame {
   readonly request?: RequestUnit | undefined;
   readonly isUnchecked?: boolean | undefined;
+  /** A checked pool runs there. */
+  readonly isDriver?: boolean | undefined;
   readonly hold?: Hold | undefined;
   /** The context in which this one was made. */
   readonly outer?: Frame | undefined;
@@ -409,6 +420,24 @@ export class Contexts {
   /** From here on the code belongs to this request, and to nothing that came before it on the connection. */
   enterRequest(request: RequestUnit): void {
     this.#storage.enterWith({ request });
+  }
+
+  /** The open transaction whose own code runs: neither its pool nor what is unchecked. */
+  get watched(): Hold | undefined {
+    return this.isUnchecked || this.current?.isDriver ? undefined : this.openHold;
+  }
+
+  /** From here on, until `leave()`, a checked pool runs. A function around its call would take a line of the application out of stacks. */
+  enterDriver(): Frame | undefined {
+    const around = this.current;
+    if (!this.#isStopped) this.#storage.enterWith({ ...around, isDriver: true });
+    return around;
+  }
+
+  /** What a checked pool returned is waited for in the frame around its call. */
+  leave<T>(around: Frame | undefined, returned: T): T {
+    if (!this.#isStopped) this.#storage.enterWith(around as Frame);
+    return returned;
   }
 
   /** Code that runs the stores of the channel runs its function in this frame. */

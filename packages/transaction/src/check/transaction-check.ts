@@ -1,10 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { IDatabasePool } from '../contract.js';
-import { checkedPool } from './checked-pool.js';
+import { type CheckedBy, checkedPool } from './checked-pool.js';
 import { Contexts, Rules } from './rules.js';
 import { type Finding, Findings, ServiceKeys, TransactionCheckError } from './finding.js';
-import { followHttp } from './http-client.js';
+import { effectBegins, followSockets } from './effects.js';
+import { followRequests } from './requests.js';
 import { settingsOf, type TransactionCheckOptions } from './options.js';
+import { Trail } from './trail.js';
 
 /** A check that runs until it is stopped. `using` stops it at the end of a block. */
 export interface TransactionCheck extends Disposable {
@@ -30,8 +32,9 @@ export interface TransactionCheck extends Disposable {
 
 /**
  * Checks, in development and in tests, what code does while a transaction is open: a statement outside of it, a second
- * connection, an HTTP request, a gap without a statement, and the same statement again and again. Each finding has the line of
- * code, the route and the key of the service. docs/guides/transaction-check.md explains them.
+ * connection, what a rollback does not undo (an HTTP request, data on another connection, a file, a child process), a gap without a
+ * statement, and the same statement again and again. Each finding has the line of code, the route and the key of the service.
+ * docs/guides/transaction-check.md explains them.
  *
  * @param options - what happens to a finding, the limits, and what is allowed
  * @returns the check; its `pool()` must be given the application's pool
@@ -56,7 +59,7 @@ export function transactionCheck(options: TransactionCheckOptions = {}): Transac
     get findings() {
       return findings.all;
     },
-    pool: (pool) => (active ? checkedPool(pool, active.rules, settings.clock) : pool),
+    pool: (pool) => (active ? checkedPool(pool, active.by) : pool),
     assertNone: () => {
       const found = findings.all;
       findings.clear();
@@ -66,15 +69,16 @@ export function transactionCheck(options: TransactionCheckOptions = {}): Transac
     [Symbol.dispose]: () => active?.stop(),
   };
 
-  function activeCheck(): { readonly rules: Rules; readonly stop: () => void } {
+  function activeCheck(): { readonly by: CheckedBy; readonly stop: () => void } {
     const contexts = new Contexts();
     const keys = new ServiceKeys();
-    const rules = new Rules(settings, contexts, keys, findings);
-    const unfollow = followHttp(contexts, rules);
+    const trail = new Trail(contexts, (type, stack) => effectBegins(rules, type, stack));
+    const rules = new Rules(settings, contexts, keys, findings, trail);
+    const stops = [followRequests(contexts, rules), followSockets(contexts, rules), () => trail.stop()];
     return {
-      rules,
+      by: { rules, contexts, clock: settings.clock },
       stop: () => {
-        unfollow();
+        for (const stop of stops) stop();
         keys.stop();
         contexts.stop();
       },

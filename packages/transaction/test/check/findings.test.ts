@@ -61,7 +61,7 @@ it('finds a fetch() while a transaction is open, and shows it without its query'
   await inTransaction(t, async () => {
     await fetch(`${url}?key=secret`); // fetched
   });
-  expect(t.check.findings).toMatchObject([{ kind: 'http-request', request: `GET ${url}` }]);
+  expect(t.check.findings).toMatchObject([{ kind: 'http-request', target: `GET ${url}` }]);
   expect(t.check.findings.map(placeOf)).toEqual([at('fetched')]);
 });
 
@@ -72,7 +72,7 @@ it('finds a request of node:http while a transaction is open', async () => {
     const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream];
     response.resume();
   });
-  expect(t.check.findings).toMatchObject([{ kind: 'http-request', request: `GET ${url}` }]);
+  expect(t.check.findings).toMatchObject([{ kind: 'http-request', target: `GET ${url}` }]);
   expect(t.check.findings.map(placeOf)).toEqual([at('got')]);
 });
 

@@ -174,7 +174,7 @@ it.each([
   [{ gapMs: -1 }, 'gapMs must be a number of milliseconds'],
   [{ report: 'log' }, 'report must be a function'],
   [{ allow: [{ kind: 'http' }] }, 'kind in allow must be one of outside-statement'],
-  [{ allow: [{}] }, 'must have a kind or a place'],
+  [{ allow: [{}] }, 'must have a kind, a place or a target'],
 ])('refuses the options %j', (options, message) => {
   expect(() => transactionCheck(options as never)).toThrow(message);
 });
