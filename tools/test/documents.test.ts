@@ -266,7 +266,9 @@ describe('docs/errors.md', () => {
 });
 
 /** Between parts of our own packages: their messages may change in any release. */
-const INTERNAL = ['ambit:inspector:line', 'ambit:transaction:context', 'ambit:transaction:unchecked'];
+const INTERNAL = ['inspector:line', 'transaction:context', 'transaction:method', 'transaction:unchecked'].map(
+  (name) => `ambit:${name}`,
+);
 
 type Messages = Readonly<Record<string, string>>;
 
