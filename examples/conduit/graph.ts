@@ -63,6 +63,6 @@ declare module '@ambit/container' {
 export function createContainer(config: Config): Container {
   const graph = createGraph(config);
   const container = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
-  verify(container, ...graph.scopes);
+  verify(container, ...graph.scopes, { noEscape: true });
   return container;
 }

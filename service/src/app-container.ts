@@ -28,7 +28,7 @@ export function createAppContainer(config: Config, output = new LogOutput()): Co
   const log = createLogger(config.logLevel, config.inspector?.lines ? inspectedOutput(output) : output);
   const { registrations } = graph(config, log);
   const container = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(...registrations);
-  verify(container, ...SCOPES);
+  verify(container, ...SCOPES, { noEscape: true });
   return container;
 }
 

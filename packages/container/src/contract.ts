@@ -102,6 +102,6 @@ export function currentScope<T>(...otherwise: T[]): IContainer | T {
   if (scope) return scope;
   if (otherwise.length > 0) return otherwise[0] as T;
   throw new ContainerError('AMBIT_NO_SCOPE', {
-    hint: 'call it in the work of runInScope(scope, work), in NestJS in a method with @InScope(), or in what that starts',
+    hint: 'call it in runInScope(scope, work), in NestJS with @InScope(), or in what that starts',
   });
 }

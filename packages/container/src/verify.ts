@@ -1,5 +1,5 @@
 import type { Binding } from './registration.js';
-import { ContainerError, show, showTags, hintOf } from './errors.js';
+import { ContainerError, hintOf, label, show, showTags } from './errors.js';
 import { keyOf, kindOf, type Key } from './keys.js';
 import { compile, memos, Unavailable, type Walk } from './compile.js';
 import type { Container } from './container.js';
@@ -119,6 +119,15 @@ export interface ScopeDeclaration {
   readonly scopes?: readonly ScopeDeclaration[];
 }
 
+/** What `verify()` checks beside what cannot be resolved. */
+export interface VerifyOptions {
+  /**
+   * Whether a service of a scope may not get what the code that opens the scope `requires`, such as the pool of a transaction, neither itself
+   * nor through services of outer scopes: they would work outside of the transaction. `allow` lists keys on whose paths that is meant.
+   */
+  readonly noEscape?: boolean | { readonly allow: readonly Key[] };
+}
+
 /** The shape of the container and of every declared scope, the outermost first. Copies, so that the check changes nothing. */
 export function declaredShapes(container: Container, scopes: readonly ScopeDeclaration[]): Shape[] {
   nameAllInShapes(container);
@@ -140,7 +149,7 @@ const copyOf = (shape: Shape): Shape => shape.copy(shape.parent && copyOf(shape.
  * a factory or a decorator resolves.
  *
  * @param container - the application's container
- * @param scopes - the kinds of scope that the application opens, nested as it opens them
+ * @param scopes - the kinds of scope that the application opens, nested as it opens them, and maybe `{ noEscape: true }`
  * @throws `ContainerError` `AMBIT_INVALID`: there are problems, all of them in `problems`; `AMBIT_DISPOSED`: the container is disposed;
  *   `AMBIT_OPTION`: the tags of a scope are not a list of strings
  *
@@ -151,10 +160,14 @@ const copyOf = (shape: Shape): Shape => shape.copy(shape.parent && copyOf(shape.
  * verify(app, { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] });
  * ```
  */
-export function verify(container: Container, ...scopes: readonly ScopeDeclaration[]): void {
+export function verify(container: Container, ...scopes: readonly (ScopeDeclaration | VerifyOptions)[]): void {
   container.refuseDisposed('verify');
-  const shapes = declaredShapes(container, scopes);
-  const problems = problemsOf(shapes, scopes);
+  const isScope = (one: ScopeDeclaration | VerifyOptions): one is ScopeDeclaration => !('noEscape' in one);
+  const declared = scopes.filter(isScope);
+  const { noEscape = false } = Object.assign({}, ...scopes.filter((one) => !isScope(one))) as VerifyOptions;
+  const shapes = declaredShapes(container, declared);
+  const allowed = noEscape === true ? [] : noEscape && noEscape.allow;
+  const problems = problemsOf(shapes, declared, allowed && new Set(allowed));
 
   if (problems.size > 0)
     throw new ContainerError('AMBIT_INVALID', {
@@ -164,7 +177,11 @@ export function verify(container: Container, ...scopes: readonly ScopeDeclaratio
 }
 
 /** Everything that cannot be resolved, each problem once. Every binding is checked once for each shape. */
-function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[]): Map<string, ContainerError> {
+function problemsOf(
+  shapes: readonly Shape[],
+  scopes: readonly ScopeDeclaration[],
+  allowed: ReadonlySet<Key> | false,
+): Map<string, ContainerError> {
   const problems = new Map<string, ContainerError>();
   const identityOf = identities();
   const seen = new Set<Unavailable>();
@@ -207,9 +224,10 @@ function problemsOf(shapes: readonly Shape[], scopes: readonly ScopeDeclaration[
   // The list grows while it is read, because lazy dependencies may have lazy dependencies.
   for (const [found, path] of later) look(path.home, found, path);
   for (const [binding, failure] of impossible) if (!possible.has(binding)) note(failure);
-  const unmet = everyOf(scopes).flatMap((declared, i) => unmetBy(declared, shapes[i + 1]?.parent as Shape, walk));
+  const opened = everyOf(scopes).map((declared, i) => [declared, shapes[i + 1] as Shape] as const);
   for (const problem of [
-    ...unmet,
+    ...opened.flatMap(([declared, shape]) => unmetBy(declared, shape.parent as Shape, walk)),
+    ...(allowed ? opened.flatMap(([declared, shape]) => escapesOf(declared, shape, allowed)) : []),
     ...unreachable(shapes),
     ...undisposed(shapes),
     ...contested(shapes),
@@ -294,12 +312,88 @@ const undisposedAt = (key: Key, { lineage }: Shape): ContainerError =>
 const everyOf = (scopes: readonly ScopeDeclaration[]): ScopeDeclaration[] =>
   scopes.flatMap((one) => [one, ...everyOf(one.scopes ?? [])]);
 
+/** The keys that the code which opens such a scope resolves from the scope around, each with what is registered under it there. */
+function requiredBy({ requires = [], registers = [] }: ScopeDeclaration, around: Shape): Map<Key, Match | undefined> {
+  const keys = [...requires, ...registers.flatMap((key) => hintOf(key, 'requires') ?? [])];
+  return new Map<Key, Match | undefined>(
+    keys.map((key) => {
+      let found = around.match(key);
+      while (found?.binding.source.kind === 'alias') found = around.match(keyOf(found.binding.needs?.[0]) as Key);
+      return [key, found];
+    }),
+  );
+}
+
+/** How a service gets another one, and the shape whose scopes deliver what that needs. */
+interface Way {
+  readonly path: readonly Key[];
+  readonly binding: Binding;
+  readonly home: Shape;
+  /** The last one on the path that is no alias. */
+  readonly last: Key;
+}
+
+/** Each service of the inner scope that gets what the code which opens that scope requires from the scope around it. */
+function escapesOf(declared: ScopeDeclaration, inner: Shape, allowed: ReadonlySet<Key>): ContainerError[] {
+  const goals = new Set([...requiredBy(declared, inner.parent as Shape).values()].map((found) => found?.binding));
+  const [worded = '% works outside of the scope of &'] = (declared.registers ?? []).flatMap(
+    (key) => hintOf(key, 'escape') ?? [],
+  );
+  const services = inner.keys().flatMap((key) => inner.matches(key).filter(({ owner }) => owner === inner));
+  return services.flatMap(({ binding }) => {
+    const seen = new Map<Shape, Set<Binding>>();
+    const open: Way[] = [{ path: [binding.key], binding, home: inner, last: binding.key }];
+    const isNew = (way: Way): boolean => {
+      const known = seen.get(way.home) ?? new Set();
+      seen.set(way.home, known);
+      return known.size !== known.add(way.binding).size;
+    };
+    const escapes: ContainerError[] = [];
+    // The list grows while it is read.
+    for (const way of open) {
+      if (way.binding.allowSplit || allowed.has(way.path.at(-1) as Key) || !isNew(way)) continue;
+      for (const next of waysOn(way))
+        if (goals.has(next.binding)) escapes.push(escape(next.path, way.last, inner, worded));
+        else open.push(next);
+    }
+    return escapes;
+  });
+}
+
+/** The dependencies of a service, also those that it resolves later. */
+function waysOn({ path, binding, home, last }: Way): Way[] {
+  return home.dependencies(binding).flatMap((dependency) => {
+    const key = keyOf(dependency);
+    if (key === undefined) return [];
+    const found = kindOf(dependency) === 'all' ? home.matches(key) : [home.match(key)];
+    return found.flatMap((one) => {
+      if (!one) return [];
+      const to = one.binding.singleton ? one.owner : home;
+      return {
+        path: [...path, key],
+        binding: one.binding,
+        home: to,
+        last: one.binding.source.kind === 'alias' ? last : key,
+      };
+    });
+  });
+}
+
+function escape(path: readonly Key[], last: Key, { lineage }: Shape, worded: string): ContainerError {
+  const [first] = path as [Key];
+  const said = worded.replace('%', () => label(last)).replace('&', () => label(first));
+  return new ContainerError('AMBIT_SPLIT_KEY', {
+    key: first,
+    about: `${path.map(label).join(' -> ')}: ${said}`,
+    path,
+    tags: lineage,
+    hint: `register ${show(last)} for this scope, too. If it is meant, add .pipe(allowSplit()) to ${show(last)}, or name it in noEscape: { allow: [${show(last)}] }`,
+  });
+}
+
 /** The keys that the code which opens such a scope resolves from the scope around, and that are missing or transient there. */
-function unmetBy({ requires = [], registers = [] }: ScopeDeclaration, around: Shape, walk: Walk): ContainerError[] {
-  const keys = new Set<Key>([...requires, ...registers.flatMap((key) => hintOf(key, 'requires') ?? [])]);
-  return [...keys].flatMap((key) => {
-    let found = around.match(key);
-    while (found?.binding.source.kind === 'alias') found = around.match(keyOf(found.binding.needs?.[0]) as Key);
+function unmetBy(declared: ScopeDeclaration, around: Shape, walk: Walk): ContainerError[] {
+  return [...requiredBy(declared, around)].flatMap(([key, found]) => {
     if (!found) return missing(key, around, undefined, walk);
     const { source, singleton, externallyOwned } = found.binding;
     const isMade = source.kind === 'class' || source.kind === 'factory';

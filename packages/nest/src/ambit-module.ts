@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Container } from '@ambit/container';
-import { type ScopeDeclaration, verify } from '@ambit/container/tools';
+import { type ScopeDeclaration, verify, type VerifyOptions } from '@ambit/container/tools';
 import { drainScopes } from '@ambit/container/work';
 import { drain, type DrainOptions, type ScopedRequest } from '@ambit/http';
 import { checkFunctions, invalidOption, type ParentScope, type RequestOptions } from '@ambit/http/host';
@@ -36,9 +36,9 @@ export interface AmbitModuleOptions
   readonly container: ParentScope<IncomingMessage>;
   /**
    * Whether the dependencies of an Ambit container are checked when the application starts; or the scopes that it opens, where these are
-   * others than those of requests and their transactions. Default `true`.
+   * others than those of requests and their transactions, and `{ noEscape: true }`. Default `true`.
    */
-  readonly verify?: boolean | readonly ScopeDeclaration[];
+  readonly verify?: boolean | readonly (ScopeDeclaration | VerifyOptions)[];
   /** Called when the scope of a request or message failed to dispose. Default: Nest's logger. */
   readonly onDisposeError?: (error: unknown) => unknown;
   /** Called with a response in a transaction that was dropped, as another one came first. Default: Nest's logger. */
@@ -164,7 +164,8 @@ export class AmbitModule {
       registers: ['IRequestSignal', 'IShutdownSignal'],
       scopes: registers.length > 0 ? [inTransaction] : [],
     };
-    verify(container, ...(scopes === true ? [ofRequest] : scopes));
+    const given = scopes === true ? [] : scopes;
+    verify(container, ...(given.some((one) => 'tags' in one) ? [] : [ofRequest]), ...given);
   }
 
   /** @internal Responds to the requests in progress, and closes the server. */

@@ -1,5 +1,11 @@
-import { Container, lifetimes, Registration, singleton } from '@ambit/container';
-import { AmbitModule, InjectScoped, Transactional, type TransactionalOptions } from '@ambit/nest';
+import { Container, hasTag, lifetimes, Registration, scope, singleton } from '@ambit/container';
+import {
+  AmbitModule,
+  type AmbitModuleOptions,
+  InjectScoped,
+  Transactional,
+  type TransactionalOptions,
+} from '@ambit/nest';
 import type { DatabasePool } from '@ambit/transaction';
 import { Controller, Get, type INestApplication, Injectable, Module, Post, Sse } from '@nestjs/common';
 import { EMPTY, type Observable } from 'rxjs';
@@ -159,4 +165,18 @@ it('starts without a pool where nothing is transactional', async () => {
   }
   const starting = start({ controllers: [Health] }, new Container({ tags: ['application'] }));
   await expect(starting).resolves.toBeUndefined();
+});
+
+it('refuses a service of a transaction that writes outside of it, where noEscape asks for that', async () => {
+  const container = containerWith(pool).addRegistration(
+    Registration.fromFactory((outside: unknown) => outside, ['IDatabasePool'])
+      .pipe(singleton(), scope(hasTag('transaction')))
+      .to('IAudit'),
+  );
+  const starting = (verify: NonNullable<AmbitModuleOptions['verify']>) =>
+    create(rootModule({ container, verify }, {}), PLATFORMS[0].adapter).then((made) => made.init());
+  await expect(starting([{ noEscape: true }])).rejects.toThrow(
+    'IAudit -> IDatabasePool: what IAudit writes stays when',
+  );
+  app = await starting([{ noEscape: { allow: ['IAudit'] } }]);
 });

@@ -219,6 +219,7 @@ const MISSING: readonly (readonly [string, Readonly<Record<string, string>>])[] 
       'resolve disposed':
         'the transaction has completed: at COMMIT or ROLLBACK, at the latest with the response. Await all of its work before that, or begin another one with runInTransaction() and a scope that is open',
       requires: MAIN_DATABASE.pool,
+      escape: 'what % writes stays when the transaction of & rolls back',
       verify:
         "a transaction registers it on its scope; declare that scope: { tags: ['transaction'], registers: ['IConnection'] }",
     },

@@ -29,6 +29,6 @@ declare module '@ambit/container' {
 
 export function createContainer(): Container {
   const container = new Container({ tags: ['application'] }).addRegistration(...graph.registrations);
-  verify(container, ...graph.scopes);
+  verify(container, ...graph.scopes, { noEscape: true });
   return container;
 }
