@@ -32,6 +32,11 @@ const RULES = {
   nest: { mayUse: CORE, knowsNo: ['(express|fastify)', SQL] },
   inspector: { mayUse: ['container', 'transaction'], tests: [...HOSTS, 'outbox'], knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
+  replay: {
+    mayUse: ['container', 'transaction'],
+    tests: [...HOSTS, 'http', 'orm', 'drivers'],
+    knowsNo: ['(express|fastify)', SQL],
+  },
   // Reads programs; it imports nothing that it reports on.
   doctor: { mayUse: [], knowsNo: [HTTP, SQL] },
   // Writes projects; the code of its template is theirs.

@@ -9,6 +9,7 @@ import {
   type RequestScopes,
   RequestTransaction,
 } from '@ambit/http/host';
+import { publishFailure } from '@ambit/transaction/host';
 import { discard, finishWithBody, responseToNobody } from './response-body.js';
 
 /** A request as a framework has it, and its client. */
@@ -62,6 +63,7 @@ export async function respondInScope<Q, C, R extends Response | undefined>(
   } catch (error) {
     active?.finish(error);
     if (isDisconnect(active?.disconnectReason ?? error)) return responseToNobody() as R;
+    publishFailure(error);
     throw error;
   }
 }

@@ -12,7 +12,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/http/host';
-import { inOwnContext } from '@ambit/transaction/host';
+import { inOwnContext, publishFailure } from '@ambit/transaction/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -108,6 +108,7 @@ export function containerMiddleware(
       c.set('container', active.scope as IContainer);
       await active.run(next);
       active.failure = c.error;
+      if (c.error) publishFailure(c.error);
       if (c.finalized) active.respondedWith(c.res.status);
       return;
     }
@@ -117,6 +118,7 @@ export function containerMiddleware(
       c.set('container', active.scope as IContainer);
       await next();
       active.failure = c.error;
+      if (c.error) publishFailure(c.error);
       return c.res;
     });
     if (followed !== c.res) replaceResponse(c, followed);

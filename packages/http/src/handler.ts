@@ -11,7 +11,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from './request/index.js';
-import { inOwnContext } from '@ambit/transaction/host';
+import { inOwnContext, publishFailure } from '@ambit/transaction/host';
 import { ConnectedRequest } from './connection.js';
 import { beginTransaction, HeldResponse, type HeldResponseOptions } from './held-response.js';
 import { type LoadOptions, RequestHost } from './request-host.js';
@@ -107,6 +107,7 @@ export function createHandler(
     const { req, res } = request;
     request.failure = error;
     if (request.isOfDisconnect(error)) return;
+    publishFailure(error);
     try {
       if (onError) await onError(error, req, res);
       else respondOrReport(res, error);

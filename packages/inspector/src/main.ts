@@ -3,8 +3,16 @@ import { inspect } from './command.js';
 
 // Who reads the output may want no more of it, as `head` does.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
-process.exitCode = await inspect(process.argv.slice(2), {
-  token: process.env['INSPECTOR_TOKEN'],
-  print: (text) => void process.stdout.write(`${text}\n`),
-  complain: (text) => void process.stderr.write(`${text}\n`),
-});
+const [command, ...args] = process.argv.slice(2);
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+const complain = (text: string): void => void process.stderr.write(`${text}\n`);
+type Command = { replayCommand(rest: readonly string[], to: object): Promise<number> };
+if (command === 'replay') {
+  const name = '@ambit/replay/command';
+  const replay = (await import(name).catch(() => undefined)) as Command | undefined;
+  if (!replay) complain('ambit replay is a command of @ambit/replay: npm install --save-dev @ambit/replay');
+  process.exitCode = replay ? await replay.replayCommand(args, { print, complain }) : 1;
+} else {
+  const token = process.env['INSPECTOR_TOKEN'];
+  process.exitCode = await inspect(process.argv.slice(2), { token, print, complain });
+}

@@ -1,11 +1,12 @@
+import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IContainer, runInScope } from '@ambit/container';
 import type { ScopedRequest } from '@ambit/http';
 import { ActiveRequest, isDisconnect, type Reporter } from '@ambit/http/host';
-import { inOwnContext } from '@ambit/transaction/host';
+import { inOwnContext, publishFailure } from '@ambit/transaction/host';
 import { runInTransaction, type RunOptions } from '@ambit/transaction';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { from, lastValueFrom, NEVER, Observable, type Subscriber, toArray } from 'rxjs';
+import { from, lastValueFrom, NEVER, Observable, type Subscriber, tap, toArray } from 'rxjs';
 import { HandlerCall } from './handler-call.js';
 import { HeldRoute } from './held-route.js';
 import { inWorkScope, type ScopeSettings } from './in-scope.js';
@@ -24,6 +25,8 @@ interface FastifyReply {
 interface Settings extends ScopeSettings {
   readonly onSecondResponse: Reporter<IncomingMessage>;
 }
+
+const handlerFailed = channel('ambit:handler:failed');
 
 /** The outermost interceptor of every handler: runs what is behind it in the scope, and in the transaction, of its request or message. */
 export class ScopeInterceptor implements NestInterceptor {
@@ -50,11 +53,14 @@ export class ScopeInterceptor implements NestInterceptor {
   #ofRequest(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
     const handler = context.getHandler();
     const options = transactionalOptionsOf(handler);
-    if (options) return inOwnContext(() => this.#inTransaction(context, next));
+    const observed = handlerFailed.hasSubscribers
+      ? { handle: () => next.handle().pipe(tap({ error: publishFailure })) }
+      : next;
+    if (options) return inOwnContext(() => this.#inTransaction(context, observed));
     const { container } = rawOf(context.getArgByIndex<object>(0)) as Partial<ScopedRequest>;
     const active = container && ActiveRequest.of(container);
     // A middleware may have lost the asynchronous context, or have called `next` in that of another request.
-    return active ? active.run(() => next.handle()) : next.handle();
+    return active ? active.run(() => observed.handle()) : observed.handle();
   }
 
   async #inTransaction(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {

@@ -40,6 +40,18 @@ export function publishResponse(scope: object, status: number): void {
   if (transactionResponse.hasSubscribers) transactionResponse.publish({ scope, status });
 }
 
+/** `{ error }`, after a handler failed. */
+const handlerFailed = channel('ambit:handler:failed');
+
+/**
+ * Publishes that the handler of a request has failed, for authors of hosts: without subscribers it does nothing.
+ *
+ * @param error - what it threw
+ */
+export function publishFailure(error: unknown): void {
+  if (handlerFailed.hasSubscribers) handlerFailed.publish({ error });
+}
+
 /** Nothing is published here: a transaction check binds its store to it. */
 export const uncheckedContext = channel('ambit:transaction:unchecked');
 

@@ -16,6 +16,7 @@ export { refusedValue } from './sql/values.js';
 export { runOnPool, runScript } from './databases/run-on-pool.js';
 export type { Driver, Language, Wire } from './pool/driver.js';
 export type { DriverPoolOptions } from './pool/options.js';
+export { inFrontOfDrivers } from './pool/pool.js';
 export { mayBePrepared, POSTGRES_LANGUAGE } from './postgres/language.js';
 export {
   type PgResult,

@@ -151,10 +151,37 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
 
 const ANY: AcquireOptions = {};
 
+let front: ((driver: Driver) => Driver) | undefined = undefined;
+
+/**
+ * Puts something in front of the drivers of all pools of this process, such as what records their statements.
+ *
+ * @param instead - called with a driver whenever a pool uses it; gives what is used in its place
+ * @returns a function that puts back what was there before
+ *
+ * @example
+ * ```ts
+ * import { inFrontOfDrivers } from '@ambit/transaction/extension';
+ *
+ * const putBack = inFrontOfDrivers((driver) => ({
+ *   ...driver,
+ *   connect: () => {
+ *     throw new Error('No test of this file may use a database');
+ *   },
+ *   close: (ms) => driver.close(ms),
+ * }));
+ * ```
+ */
+export function inFrontOfDrivers(instead: (driver: Driver) => Driver): () => void {
+  const before = front;
+  front = before ? (driver) => instead(before(driver)) : instead;
+  return () => (front = before);
+}
+
 /** Every pool of this package, over whichever driver: who waits, for how long and in which order, and how it closes. */
 export class Pool implements DatabasePool {
   readonly afterBegin: AfterBegin | undefined;
-  readonly #driver: Driver;
+  readonly #own: Driver;
   readonly #turn = new Turn();
   readonly #settings: PoolSettings;
   readonly #queue: WaitQueue;
@@ -166,12 +193,16 @@ export class Pool implements DatabasePool {
 
   constructor(driver: Driver, settings: PoolSettings) {
     const { language, max, maxReaders, name } = driver;
-    this.#driver = driver;
+    this.#own = driver;
     this.#settings = settings;
     this.afterBegin = settings.afterBegin;
     this.#texts = new TextCheck(language);
     this.#queue = new WaitQueue(max, { ...settings, ...(name === undefined ? {} : { name }) });
     this.#readers = maxReaders === undefined ? undefined : new WaitQueue(maxReaders, settings);
+  }
+
+  get #driver(): Driver {
+    return front ? front(this.#own) : this.#own;
   }
 
   get size(): PoolSize {

@@ -1,0 +1,130 @@
+import { errorMonitor } from 'node:events';
+import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { syncBuiltinESMExports } from 'node:module';
+import type { Bytes } from './data.js';
+import { Kept, type OpenRecording, packedError, type Step } from './recording.js';
+
+/** Node's own, also while it is replaced. */
+export const realRequest = http.request;
+
+type Request = typeof http.request;
+type Wrap = (real: Request, protocol: string) => Request;
+
+/** Replaces what sends HTTP requests in this process. The function returned puts it back. */
+export function replaceCalls(ownFetch: (real: typeof fetch) => typeof fetch, wrap: Wrap): () => void {
+  const realFetch = globalThis.fetch;
+  globalThis.fetch = ownFetch(realFetch);
+  const undo = ([http, https] as const).flatMap((library) =>
+    (['request', 'get'] as const).map((name) => {
+      const real: Request = library[name];
+      library[name] = wrap(real, library === http ? 'http:' : 'https:') as never;
+      return () => (library[name] = real as never);
+    }),
+  );
+  syncBuiltinESMExports();
+  return () => {
+    globalThis.fetch = realFetch;
+    for (const one of undo) one();
+    syncBuiltinESMExports();
+  };
+}
+
+export interface Call {
+  readonly name: string;
+  readonly url: string;
+  readonly body?: Bytes;
+}
+
+/** What a call of `fetch()` asks for; a body that is a text is part of it. */
+export function callOf(input: string | URL | Request_, init: RequestInit | undefined): Call {
+  const isRequest = typeof input === 'object' && 'method' in input;
+  const name = init?.method ?? (isRequest ? input.method : 'GET');
+  const { body } = init ?? {};
+  return {
+    name: name.toUpperCase(),
+    url: isRequest ? input.url : String(input),
+    ...(typeof body === 'string' && { body: { text: body } }),
+  };
+}
+type Request_ = globalThis.Request;
+
+/** Records the requests that handlers send. The function returned stops that. */
+export function recordCalls(current: () => OpenRecording | undefined): () => void {
+  const ownFetch = (real: typeof fetch): typeof fetch =>
+    async function fetch(input, init) {
+      const recording = current();
+      if (!recording || recording.isOver) return real(input, init);
+      const step = recording.begin({ kind: 'call', ...callOf(input, init) });
+      try {
+        const response = await real(input, init);
+        const body = keep(recording, step, response.status, [...response.headers]);
+        if (response.body) void read(response.clone(), body);
+        return response;
+      } catch (error) {
+        recording.settle(step, { error: packedError(error) });
+        throw error;
+      }
+    };
+  const wrap: Wrap = (real) =>
+    ((...args: Parameters<Request>) => {
+      const recording = current();
+      const request = Reflect.apply(real, undefined, args);
+      if (recording && !recording.isOver) follow(request, recording);
+      return request;
+    }) as Request;
+  return replaceCalls(ownFetch, wrap);
+}
+
+/** The body of the response is kept while it arrives. */
+function keep(recording: OpenRecording, step: Step | undefined, status: number, headers: [string, string][]): Kept {
+  const body = new Kept(recording, `the response to ${step?.name} ${step?.url}`);
+  recording.settle(step, { status, headers });
+  if (step) Object.defineProperty(step, 'response', { get: () => body.bytes, enumerable: true, configurable: true });
+  return body;
+}
+
+async function read(response: Response, body: Kept): Promise<void> {
+  try {
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) body.add(chunk);
+  } catch {
+    // Its reader has the error, too.
+  }
+}
+
+function follow(request: ClientRequest, recording: OpenRecording): void {
+  const { protocol, host, path } = request;
+  const written = new Kept(recording, `the body of ${request.method} ${host}`);
+  const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`;
+  const step = recording.begin({ kind: 'call', name: request.method, url });
+  if (step) Object.defineProperty(step, 'body', { get: () => written.bytes, enumerable: true, configurable: true });
+  for (const name of ['write', 'end'] as const) {
+    const real = request[name].bind(request) as (...args: unknown[]) => never;
+    request[name] = (...args: unknown[]) => {
+      written.add(args[0], args[1]);
+      return real(...args);
+    };
+  }
+  // As a listener it would change what Node does for a request without one.
+  const emit = request.emit.bind(request) as (...args: unknown[]) => boolean;
+  request.emit = (...args: unknown[]) => {
+    if (args[0] === 'response') {
+      const response = args[1] as IncomingMessage;
+      const headers = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
+      tapBody(response, keep(recording, step, response.statusCode ?? 0, headers));
+    }
+    return emit(...args);
+  };
+  request.once(errorMonitor, (error) => {
+    if (step?.settled === undefined) recording.settle(step, { error: packedError(error) });
+  });
+}
+
+/** Keeps what arrives, without reading it: the application reads at its own pace. */
+export function tapBody(message: IncomingMessage, body: Kept): void {
+  const push = message.push.bind(message);
+  message.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (chunk !== null) body.add(chunk, encoding);
+    return push(chunk, encoding);
+  };
+}
