@@ -141,19 +141,22 @@ it('without the module, a handler in a transaction fails instead of writing outs
   expect((await send('POST', '/')).status).toBe(500);
 });
 
-it('a client learns the code of a mistake in the application, and no key, scope or method', async () => {
-  @Controller()
-  class Orders {
-    @Get()
-    list(@InjectScoped('IOrders') orders: object): object {
-      return orders;
+it.each(PLATFORMS)(
+  'a client on $platform learns the code of a mistake in the application, and no key, scope or method',
+  async ({ adapter }) => {
+    @Controller()
+    class Orders {
+      @Get()
+      list(@InjectScoped('IOrders') orders: object): object {
+        return orders;
+      }
     }
-  }
-  app = await create(rootModule({ container: containerWith(pool) }, { controllers: [Orders] }), PLATFORMS[0].adapter);
-  const send = await serve(app);
-  const message = 'Internal server error [AMBIT_NOT_REGISTERED]';
-  expect((await send('GET', '/')).body).toEqual({ statusCode: 500, error: 'Internal Server Error', message });
-});
+    app = await create(rootModule({ container: containerWith(pool) }, { controllers: [Orders] }), adapter);
+    const send = await serve(app);
+    const message = 'Internal server error [AMBIT_NOT_REGISTERED]';
+    expect((await send('GET', '/')).body).toEqual({ statusCode: 500, error: 'Internal Server Error', message });
+  },
+);
 
 it('starts without a pool where nothing is transactional', async () => {
   @Controller()
