@@ -201,6 +201,37 @@ describe.each([
     expect(found()).toEqual([['repeated-statement', lineOf('repeated'), 'GET /orders']]);
   });
 
+  it('counts the statements of a request, and names each of them with its line, the most frequent first', async () => {
+    const ask = await serve(async (call) => {
+      await connectionOf(call).query('SELECT id FROM orders'); // listed
+      for (const id of [1, 2, 3]) await connectionOf(call).query(`SELECT level FROM stock WHERE id = ${id}`); // each
+    });
+    expect(await check.expectStatements(4, ask)).toBe(200);
+    const lines = [
+      `4 statements ran in one piece of work, more than 3, at ${lineOf('each')}`,
+      `3 x SELECT level FROM stock WHERE id = ?, at ${lineOf('each')}`,
+      `1 x SELECT id FROM orders, at ${lineOf('listed')}`,
+    ];
+    const error: unknown = await check.expectStatements(3, ask).catch((reason: unknown) => reason);
+    expect(String(error).split('\n')).toEqual(lines.map((line): unknown => expect.stringContaining(line)));
+    expect(check.findings).toEqual([]);
+  });
+
+  it('finds a request that runs more statements than its route may', async () => {
+    check.stop();
+    check = transactionCheck({ report: () => undefined, budgets: { 'GET /orders': 2, '*': 0 } });
+    pool = check.pool(pool);
+    let times = 2;
+    const ask = await serve(async (call) => {
+      for (let run = 0; run < times; run++) await connectionOf(call).query(`SELECT a${run}`); // over
+    });
+    await ask();
+    expect(found()).toEqual([]);
+    times = 3;
+    await ask();
+    expect(found()).toEqual([['too-many-statements', lineOf('over'), 'GET /orders']]);
+  });
+
   it('finds nothing in a middleware that goes on while the transaction is open', async () => {
     if (host === fetchHost) return;
     const done: Promise<unknown>[] = [];

@@ -383,6 +383,11 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
     shownAs: 'idle transaction',
   },
   'repeated-statement': { cause: 'One statement was sent again and again', fix: ONE_STATEMENT, shownAs: 'N+1' },
+  'too-many-statements': {
+    cause: 'A request sent more statements than its budget',
+    fix: ONE_STATEMENT,
+    shownAs: 'N+1',
+  },
   'error-committed': {
     cause: 'What was written was committed, though the response says that the work was refused',
     fix: 'Throw in place of sending the response, or set rollbackOn.',

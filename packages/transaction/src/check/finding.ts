@@ -98,6 +98,7 @@ export type FindingKind =
   | 'second-connection'
   | 'gap'
   | 'repeated-statement'
+  | 'too-many-statements'
   | 'error-committed'
   | 'error-rolled-back';
 
@@ -105,7 +106,7 @@ export type FindingKind =
 export interface Finding {
   /** Which rule it breaks. */
   readonly kind: FindingKind;
-  /** One line, for a log. */
+  /** One line, for a log; of too many statements, a line for each. */
   readonly message: string;
   /** The line of the application's own code; undefined where its stack does not lead there. Of a gap: the statement before it. */
   readonly place: Place | undefined;
@@ -131,15 +132,18 @@ export interface Finding {
 export interface Occurrence extends Omit<Finding, 'count' | 'message'> {
   /** The first half of the message. */
   readonly what: string;
+  /** Lines below it. */
+  readonly list?: readonly string[] | undefined;
 }
 
 /** Where it happened, and on whose behalf. */
-function messageOf({ what, place, until, begun, key, route }: Occurrence): string {
+function messageOf({ what, place, until, begun, key, route, list = [] }: Occurrence): string {
   const where = [place && `at ${textOf(place)}`, until && `until ${textOf(until)}`].filter(Boolean).join(' ');
   const known = [key, route].filter((name) => name !== undefined).join(', ');
   const on = known && ` (${known})`;
   const since = begun ? `, in the transaction begun at ${textOf(begun)}` : '';
-  return `${what}${where && `, ${where}`}${on}${since} [AMBIT_TX_CHECK, see docs/errors.md#ambit_tx_check]`;
+  const lines = list.map((line) => `\n  ${line}`).join('');
+  return `${what}${where && `, ${where}`}${on}${since}${lines} [AMBIT_TX_CHECK, see docs/errors.md#ambit_tx_check]`;
 }
 
 /**
@@ -178,6 +182,11 @@ const MOST_FINDINGS = 1000;
 
 type Counted = Finding & { count: number };
 
+function findingOf(occurrence: Occurrence): Counted {
+  const { what: _, list: __, ...others } = occurrence;
+  return { ...others, message: messageOf(occurrence), count: 1 };
+}
+
 /** The findings so far: each place once, with a count. */
 export class Findings {
   readonly #settings: CheckSettings;
@@ -203,6 +212,11 @@ export class Findings {
     return this.#settings.mode === 'throw' ? new TransactionCheckError([finding]) : undefined;
   }
 
+  /** The error for what is not counted among the findings, because its caller gets it. */
+  refusal(occurrence: Occurrence): TransactionCheckError {
+    return new TransactionCheckError([findingOf(occurrence)]);
+  }
+
   #count(occurrence: Occurrence): Counted {
     const { kind, place, until, sql, target, route } = occurrence;
     const identity = [kind, place ? textOf(place) : `${sql} ${target} ${route}`, until && textOf(until)].join(' ');
@@ -211,8 +225,7 @@ export class Findings {
       known.count += 1;
       return known;
     }
-    const { what: _, ...others } = occurrence;
-    const finding: Counted = { ...others, message: messageOf(occurrence), count: 1 };
+    const finding = findingOf(occurrence);
     if (this.#byPlace.size >= MOST_FINDINGS) return finding;
     this.#byPlace.set(identity, finding);
     this.#report(finding);

@@ -28,6 +28,8 @@ export interface TransactionCheckOptions {
   readonly gapMs?: number;
   /** How often the same statement may run in one transaction or request. Default 10; `Infinity` for no limit. */
   readonly repeats?: number;
+  /** How many statements one request may run, by its route: `{ 'POST /orders/:id': 7, '*': 30 }`. Default: no limit. */
+  readonly budgets?: Readonly<Record<string, number>>;
   /** Findings that are not reported. */
   readonly allow?: readonly Allowed[];
   /** Time, for tests. Default: `systemClock`. */
@@ -45,21 +47,25 @@ const KINDS: Readonly<Record<FindingKind, true>> = {
   'http-request': true,
   gap: true,
   'repeated-statement': true,
+  'too-many-statements': true,
   'error-committed': true,
   'error-rolled-back': true,
 };
 
 export function settingsOf(options: TransactionCheckOptions): CheckSettings {
   const { enabled = process.env['NODE_ENV'] !== 'production', mode = 'report', report = warn } = options;
-  const { gapMs = 200, repeats = 10, allow = [], clock = systemClock } = options;
+  const { gapMs = 200, repeats = 10, budgets = {}, allow = [], clock = systemClock } = options;
   checkBoolean('enabled', enabled);
   checkFunction('report', report);
   checkTime('gapMs', gapMs);
   checkClock(clock);
   if (mode !== 'report' && mode !== 'throw') throw invalid(`mode must be 'report' or 'throw', not ${shown(mode)}`);
   if (typeof repeats !== 'number' || !(repeats >= 1)) throw invalid(`repeats must be 1 or more, not ${shown(repeats)}`);
+  for (const [route, most] of Object.entries(budgets))
+    if (typeof most !== 'number' || !(most >= 0))
+      throw invalid(`The budget of ${route} must be a number, not ${shown(most)}`);
   for (const entry of allow) checkAllowed(entry);
-  return { enabled, mode, report, gapMs, repeats, allow, clock };
+  return { enabled, mode, report, gapMs, repeats, budgets, allow, clock };
 }
 
 /** An entry that names nothing would allow everything. */

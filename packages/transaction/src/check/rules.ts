@@ -24,23 +24,52 @@ function shown(sql: string): string {
   return withoutLiterals(sql, { text: '?', number: '?' }).replaceAll(/\s+/g, ' ').trim();
 }
 
+interface Counted {
+  times: number;
+  /** Where it ran first. */
+  readonly stack: CallStack;
+}
+
 /** How often each statement ran. */
-class Tally {
-  readonly #times = new Map<string, number>();
+export class Tally {
+  readonly #statements = new Map<string, Counted>();
+  /** How many ran. */
+  total = 0;
 
   /** Returns how often it has run now. */
-  add(sql: string): number {
+  add(sql: string, stack: CallStack): number {
     if (SAVEPOINT.test(sql)) return 0;
     const text = shown(sql);
-    const times = (this.#times.get(text) ?? 0) + 1;
-    this.#times.set(text, times);
-    return times;
+    const counted = this.#statements.get(text) ?? { times: 0, stack };
+    this.#statements.set(text, counted);
+    this.total += 1;
+    return (counted.times += 1);
   }
 
   /** A statement that was rolled back may run again, as a retry. */
   subtract(other: Tally): void {
-    for (const [text, times] of other.#times) this.#times.set(text, (this.#times.get(text) ?? times) - times);
+    for (const [text, { times }] of other.#statements) {
+      const counted = this.#statements.get(text);
+      if (counted) counted.times -= times;
+      this.total -= times;
+    }
   }
+
+  /** The most frequent first, which may be an N+1. */
+  get mostFrequent(): readonly (Counted & { readonly text: string })[] {
+    const all = Array.from(this.#statements, ([text, counted]) => ({ text, ...counted }));
+    return all.filter(({ times }) => times > 0).toSorted((one, other) => other.times - one.times);
+  }
+}
+
+/** Some frameworks do not say the declared route: then `/orders/7` is `/orders/:id`. */
+function budgetOf(route: string, budgets: Readonly<Record<string, number>>): number {
+  const parts = route.split('/');
+  const own = Object.keys(budgets).find((declared) => {
+    const wanted = declared.split('/');
+    return wanted.length === parts.length && wanted.every((part, i) => part === parts[i] || part.startsWith(':'));
+  });
+  return budgets[route] ?? budgets[own ?? '*'] ?? Infinity;
 }
 
 /** In one line without values and comments. Not: `FOR UPDATE`, `DO UPDATE`, `ON DUPLICATE KEY UPDATE`, `THEN INSERT`. */
@@ -166,9 +195,10 @@ interface Parts {
   readonly stack?: CallStack | undefined;
   readonly hold?: Hold | undefined;
   readonly until?: CallStack;
-  readonly sql?: string;
+  readonly sql?: string | undefined;
   readonly target?: string | undefined;
   readonly status?: number | undefined;
+  readonly list?: readonly string[];
 }
 
 type Refusal = TransactionCheckError | undefined;
@@ -180,6 +210,8 @@ export class Rules {
   readonly #keys: ServiceKeys;
   readonly #findings: Findings;
   readonly #trail: Trail;
+  /** The counts of `expectStatements()`. */
+  readonly #counts = new Set<Tally>();
   /** The last connection that a transaction was begun on in a scope. */
   readonly #lastIn = new WeakMap<object, Hold>();
 
@@ -205,8 +237,9 @@ export class Rules {
   /** A statement on any connection of the pool. */
   statementOnPool(sql: string): Refusal {
     const hold = this.#contexts.openHold;
-    if (hold) return this.#outside('the pool', sql, hold);
-    return this.#repeated(sql);
+    const stack = new CallStack();
+    const refusal = hold && this.#outside('the pool', sql, hold);
+    return refusal ?? this.#counted(sql, { stack });
   }
 
   statement(hold: Hold, sql: string, stack: CallStack): Refusal {
@@ -217,7 +250,7 @@ export class Rules {
       if (hold.isOpen) this.#contexts.enter(hold);
     }
     this.quiet(hold, stack);
-    return this.#repeated(sql, { stack, hold });
+    return this.#counted(sql, { stack, hold });
   }
 
   /** Called before the statement, the COMMIT or the ROLLBACK that follows a gap. */
@@ -288,21 +321,41 @@ export class Rules {
     return this.#find({ kind: 'outside-statement', what, hold, sql });
   }
 
-  #repeated(sql: string, at: Pick<Parts, 'hold' | 'stack'> = {}): Refusal {
-    const { hold } = at;
-    const request = hold ? hold.request : this.#contexts.current?.request;
-    const inRequest = request?.tally.add(sql) ?? 0;
-    const inTransaction = hold?.tally.add(sql) ?? 0;
-    const times = Math.max(inRequest, inTransaction);
-    if (times <= this.#settings.repeats) return undefined;
-    const unit = inTransaction === times ? 'transaction' : 'request';
-    const what = `The same statement ran ${times} times in one ${unit}, ${shown(sql)}`;
-    return this.#find({ kind: 'repeated-statement', what, sql, ...at });
+  /** Counts the statements that run during the work. Rejects, with each by its text, where they are more than that. */
+  async expectStatements<T>(most: number, work: () => T | PromiseLike<T>): Promise<T> {
+    const tally = new Tally();
+    this.#counts.add(tally);
+    try {
+      const result = await work();
+      if (tally.total <= most) return result;
+    } finally {
+      this.#counts.delete(tally);
+    }
+    throw this.#findings.refusal(this.#occurrence(tooMany(tally, 'one piece of work', most)));
   }
 
-  #find({ kind, what, stack = this.#trail.stack(), hold, until, sql, target, status }: Parts): Refusal {
-    if (this.#contexts.isUnchecked) return undefined;
-    const occurrence: Occurrence = {
+  #counted(sql: string, at: { readonly stack: CallStack; readonly hold?: Hold }): Refusal {
+    const { hold, stack } = at;
+    const request = hold ? hold.request : this.#contexts.current?.request;
+    const inRequest = request?.tally.add(sql, stack) ?? 0;
+    const inTransaction = hold?.tally.add(sql, stack) ?? 0;
+    for (const tally of this.#counts) tally.add(sql, stack);
+    const times = Math.max(inRequest, inTransaction);
+    if (times > this.#settings.repeats) {
+      const unit = inTransaction === times ? 'transaction' : 'request';
+      const what = `The same statement ran ${times} times in one ${unit}, ${shown(sql)}`;
+      return this.#find({ kind: 'repeated-statement', what, sql, ...at });
+    }
+    const most = request ? budgetOf(request.route, this.#settings.budgets) : Infinity;
+    return request && request.tally.total > most ? this.#find(tooMany(request.tally, 'one request', most)) : undefined;
+  }
+
+  #find(parts: Parts): Refusal {
+    return this.#contexts.isUnchecked ? undefined : this.#findings.add(this.#occurrence(parts));
+  }
+
+  #occurrence({ kind, what, stack = this.#trail.stack(), hold, until, sql, target, status, list }: Parts): Occurrence {
+    return {
       kind,
       what,
       place: stack.place,
@@ -313,9 +366,20 @@ export class Rules {
       sql: sql === undefined ? undefined : shown(sql),
       target,
       status,
+      list,
     };
-    return this.#findings.add(occurrence);
   }
+}
+
+/** At the line of the most frequent one. */
+function tooMany(tally: Tally, unit: string, most: number): Parts {
+  const list = tally.mostFrequent.map(({ times, text, stack }) => {
+    const { file, line, column } = stack.place ?? {};
+    return `${times} x ${text}${file === undefined ? '' : `, at ${file}:${line}:${column}`}`;
+  });
+  const [first] = tally.mostFrequent;
+  const what = `${tally.total} statements ran in ${unit}, more than ${most}`;
+  return { kind: 'too-many-statements', what, stack: first?.stack, sql: first?.text, list };
 }
 
 const EFFECTS: Readonly<Record<EffectKind, string>> = {

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { IDatabasePool } from '../contract.js';
+import { TransactionError } from '../errors.js';
 import { type CheckedBy, checkedPool } from './checked-pool.js';
 import { Contexts, Rules } from './rules.js';
 import { type Finding, Findings, ServiceKeys, TransactionCheckError } from './finding.js';
@@ -26,6 +27,27 @@ export interface TransactionCheck extends Disposable {
    * @throws `TransactionCheckError` `AMBIT_TX_CHECK`: something was found
    */
   assertNone(): void;
+  /**
+   * Runs a piece of work, such as a request of a test, and counts the statements that the pools of this check run meanwhile: all of
+   * them, so that only one such piece can be counted at a time.
+   *
+   * @param most - how many statements it may run; savepoints do not count
+   * @param work - the piece of work
+   * @returns what the work returns
+   * @throws `TransactionCheckError` `AMBIT_TX_CHECK`: there were more; the message has each by its text, the most frequent first, with its line
+   * @throws `TransactionError` `AMBIT_OPTION`: the check is not enabled, so that it would count none
+   * @throws what the work throws
+   *
+   * @example
+   * ```ts
+   * import { transactionCheck } from '@ambit/transaction/check';
+   *
+   * const check = transactionCheck();
+   * const listOrders = async (): Promise<number> => (await fetch('http://localhost:3000/orders')).status;
+   * const status = await check.expectStatements(2, listOrders);
+   * ```
+   */
+  expectStatements<T>(most: number, work: () => T | PromiseLike<T>): Promise<T>;
   /** Stops checking: the pool works on. */
   stop(): void;
 }
@@ -64,6 +86,10 @@ export function transactionCheck(options: TransactionCheckOptions = {}): Transac
       const found = findings.all;
       findings.clear();
       if (found.length > 0) throw new TransactionCheckError(found);
+    },
+    expectStatements: async (most, work) => {
+      if (!active) throw new TransactionError('AMBIT_OPTION', 'expectStatements() needs a check that is enabled');
+      return active.by.rules.expectStatements(most, work);
     },
     stop: () => active?.stop(),
     [Symbol.dispose]: () => active?.stop(),

@@ -82,6 +82,22 @@ describe("in the mode 'throw'", () => {
       expect([t.raw.stored, t.raw.out, t.raw.violations]).toEqual([[], 0, []]);
     }));
 
+  it('refuses the statement with which a request is over its budget', async () => {
+    const t = start({ budgets: { 'POST /orders/:id': 2 } });
+    const server = createServer((_req, res) => {
+      const work = inTransaction(t, async (connection) => {
+        for (let run = 0; run < 3; run++) await connection.query(`INSERT item${run}`);
+      });
+      work.catch((error: unknown) => res.end(String(error)));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const text = await (await fetch(`http://127.0.0.1:${port}/orders/7`, { method: 'POST' })).text();
+    server.close();
+    expect(text).toContain('3 statements ran in one request, more than 2');
+    expect(t.raw.stored).toEqual([]);
+  });
+
   it('refuses the COMMIT after a gap', async () => {
     const t = start({ gapMs: 100 });
     const work = inTransaction(t, async (connection) => {
@@ -151,6 +167,11 @@ describe('assertNone()', () => {
 });
 
 describe('transactionCheck() that is not enabled', () => {
+  it('counts no statements, and says so', async () => {
+    const counting = transactionCheck({ enabled: false }).expectStatements(1, () => undefined);
+    await expect(counting).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+  });
+
   it('returns the pool itself', () => {
     const pool = new FakePool();
     expect(transactionCheck({ enabled: false }).pool(pool)).toBe(pool);
@@ -173,6 +194,7 @@ it.each([
   [{ repeats: 0 }, 'repeats must be 1 or more'],
   [{ gapMs: -1 }, 'gapMs must be a number of milliseconds'],
   [{ report: 'log' }, 'report must be a function'],
+  [{ budgets: { 'GET /': 'few' } }, 'The budget of GET / must be a number'],
   [{ allow: [{ kind: 'http' }] }, 'kind in allow must be one of outside-statement'],
   [{ allow: [{}] }, 'must have a kind, a place or a target'],
 ])('refuses the options %j', (options, message) => {
