@@ -15,7 +15,8 @@ import { Visitors } from './visitors.mjs';
 
 const LOAD_MS = 1000;
 const UPLOADS_MS = [400, 800, 1200, 1600];
-const SLACK_MS = 300;
+/** A server that closes accepts the connections before it for two seconds at most. */
+const SLACK_MS = 2300;
 
 /** @typedef {import('./visitors.mjs').Visit} Visit */
 

@@ -78,9 +78,10 @@ test.each(hosts)(
     const [silent, asking] = await Promise.all([client(port), client(port)]);
     asking.write('GET / HTTP/1.1\r\nhost: test\r\n\r\n');
     await work.reached;
+    const silentClosed = once(silent.resume(), 'close');
     const closed = close();
     await refused(port);
-    await once(silent.resume(), 'close');
+    await silentClosed;
     work.letGo();
     expect(await text(asking)).toContain('hello');
     await closed;

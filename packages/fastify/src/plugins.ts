@@ -179,9 +179,9 @@ function registerContainer(server: FastifyInstance, options: ContainerPluginOpti
     });
   }
 
-  server.addHook('preClose', (done) => {
+  server.addHook('preClose', async () => {
     connections.close(keepIdleMs);
-    done();
+    await connections.acceptWaiting();
   });
   // Fastify closes in the reverse order: the requests first, then what they used.
   if (typeof container !== 'function') {

@@ -29,6 +29,12 @@ const REAP_EVERY_MS = 250;
 /** How long a client may take for the rest of a request's head, or of a TLS handshake, once a server closes: they come at once if at all. */
 const LATE_HEAD_MS = 1000;
 
+/** The first turn may be over before anything is accepted or read. */
+const QUIET_TURNS = 3;
+/** Clients that know nothing of the shutdown go on to connect. A turn of a busy process takes long. */
+const MOST_TURNS = 64;
+const MOST_ACCEPTING_MS = 2000;
+
 /** How much of the heap's limit responses that clients do not read and requests beyond the limit of a connection may take together. */
 const HELD_SHARE = 1 / 4;
 const LOOK_EVERY_MS = 10;
@@ -159,6 +165,22 @@ export class ServerConnections {
     // Restarted, so that connections have one whole interval to become idle by themselves.
     this.#stopReaping();
     this.startReaping();
+  }
+
+  /**
+   * Accepts the connections that wait in the system's queue, and reads what they have sent: Node accepts one in each turn of the event loop,
+   * and a server that stops to listen resets the others. A busy process has many.
+   */
+  async acceptWaiting(): Promise<void> {
+    let quietTurns = 0;
+    const onAccepted = (): void => void (quietTurns = 0);
+    this.#server.on('connection', onAccepted);
+    const end = performance.now() + MOST_ACCEPTING_MS;
+    for (let turns = 0; turns < MOST_TURNS && performance.now() < end && quietTurns < QUIET_TURNS; turns++) {
+      quietTurns++;
+      await new Promise(setImmediate);
+    }
+    this.#server.off('connection', onAccepted);
   }
 
   /** The server has closed: takes back what `close()` has changed, so that it may listen again. */
@@ -310,10 +332,16 @@ export class ServerConnections {
     // A server of Node that closes does not look any more whether heads are late.
     const isLate = performance.now() - this.#closingSince - this.#keepIdleMs > LATE_HEAD_MS;
     const secured = isLate && 'setSecureContext' in server ? this.#secured() : undefined;
+    const silent: Socket[] = [];
     for (const socket of this.#accepted) {
       const isHalf = secured && !(socket instanceof TLSSocket) ? !secured.has(nameOf(socket)) : hasNoRequest(socket);
-      if (socket.bytesRead === 0 || (isLate && isHalf)) socket.destroy();
+      if (isLate && isHalf) socket.destroy();
+      else if (socket.bytesRead === 0) silent.push(socket);
     }
+    // What they have sent is read before that.
+    setImmediate(() => {
+      for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
+    });
   }
 
   /** The clients whose TLS handshake is done: each has a socket of TLS and one below it. */

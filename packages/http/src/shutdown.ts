@@ -74,12 +74,13 @@ export function drain(server: HttpServer, options: DrainOptions = {}): Promise<v
       connections.destroyAll();
     };
     const cutting = startTimer(cut, timeoutMs);
-    // A server that does not listen is closed already.
-    server.close(() => {
+    const closed = (): void => {
       clearTimeout(cutting);
       connections.closed();
       resolve(reporting);
-    });
+    };
+    // A server that does not listen is closed already.
+    void connections.acceptWaiting().then(() => server.close(closed));
   });
 }
 

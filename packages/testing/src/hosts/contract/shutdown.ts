@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { describe, expect } from 'vitest';
 import { Pause, RawClient, refused } from '../../tools.js';
 import { type Stage, CREATED, ORDER } from '../stage.js';
@@ -7,6 +9,25 @@ import type { StageTest } from '../stage-test.js';
 const AT_ONCE_MS = 1500;
 /** Below the 10 s after which connections are cut by force. */
 const UNFORCED_MS = 9000;
+
+/** A thread that sends requests on as many connections, says so in what it is sent, and reports the status lines or errors. */
+const SEVERAL_CLIENTS = `
+const { connect } = require('node:net');
+const { parentPort, workerData: { port, clients } } = require('node:worker_threads');
+parentPort.once('message', async (sent) => {
+  const sending = [], responses = [];
+  for (let i = 0; i < clients; i++) {
+    const socket = connect(port, '127.0.0.1');
+    sending.push(new Promise((resolve) => socket.write('GET / HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n', resolve)));
+    responses.push(new Promise((resolve) => {
+      socket.once('data', (data) => resolve(String(data).split('\\r\\n')[0])).once('error', (error) => resolve(error.code));
+    }));
+  }
+  await Promise.all(sending);
+  Atomics.store(sent, 0, 1);
+  Atomics.notify(sent, 0);
+  parentPort.postMessage(await Promise.all(responses));
+});`;
 
 async function closesAtOnce(stage: Stage, withinMs = AT_ONCE_MS): Promise<void> {
   const start = performance.now();
@@ -37,6 +58,22 @@ export function shutdownContract(test: StageTest): void {
         for (const client of [fresh, used]) await client.closed();
       },
     );
+
+    test('responds to those who have connected and sent a request before, however busy the process was', async ({
+      stage,
+    }) => {
+      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+      const others = new Worker(SEVERAL_CLIENTS, { eval: true, workerData: { port: stage.port, clients: 8 } });
+      const responses = once(others, 'message');
+      const sent = new Int32Array(new SharedArrayBuffer(4));
+      others.postMessage(sent);
+      // This thread accepts and reads nothing meanwhile.
+      expect(Atomics.wait(sent, 0, 0, UNFORCED_MS)).not.toBe('timed-out');
+      await stage.close();
+      const [lines] = (await responses) as [string[]];
+      // Fastify refuses by itself what comes while it closes, unless `return503OnClosing` is false.
+      for (const line of lines) expect(line).toMatch(/^HTTP\/1.1 (?:200|503) /);
+    });
 
     test('responds to what has begun, says `Connection: close`, and does not wait until that client leaves', async ({
       stage,
