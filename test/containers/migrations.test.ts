@@ -3,16 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Application, User } from './users.js';
 
 /** With both containers, the pool and the repository on the other one; and after it, whichever it was. */
-const programs = [
-  'awilix',
-  'tsyringe',
-  'inversify',
-  'nestjs',
-  'ts-ioc-container',
-  'inferdi',
-  'typed-inject',
-  'after',
-] as const;
+const programs = ['awilix', 'tsyringe', 'inversify', 'ts-ioc-container', 'inferdi', 'typed-inject', 'after'] as const;
 
 async function startProgram(program: string): Promise<Application> {
   const { start } = (await import(new URL(`${program}.ts`, import.meta.url).href)) as {
