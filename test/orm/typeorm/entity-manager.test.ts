@@ -1,7 +1,14 @@
-import type { IContainer } from '@ambit/container';
+import { currentScope, type IContainer, runInScope } from '@ambit/container';
 import { type IConnection, isRetryable, runInTransaction } from '@ambit/transaction';
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
-import { DataSource, type EntityManager, type EntitySubscriberInterface } from 'typeorm';
+import {
+  BaseEntity,
+  DataSource,
+  type EntityManager,
+  EntitySchema,
+  type EntitySubscriberInterface,
+  Repository,
+} from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { codeOf, createTables, emptyTables } from '../stories/stage.js';
 import { type App, openApp } from '../../libraries/app.js';
@@ -9,6 +16,29 @@ import { AuthorEntity, BookEntity } from './entities.js';
 
 const ADA = { id: 1, name: 'Ada' };
 const BOB = { id: 2, name: 'Bob' };
+
+/** Active Record of the current scope. */
+class Author extends BaseEntity {
+  declare id: number;
+  declare name: string;
+
+  static override getRepository(): never {
+    return currentScope().resolve<EntityManager>('EntityManager').getRepository(this) as never;
+  }
+}
+const authorSchema = new EntitySchema<Author>({
+  name: 'Author',
+  target: Author,
+  tableName: 'authors',
+  columns: { id: { type: Number, primary: true }, name: { type: String } },
+});
+
+/** As NestJS's users write a repository. */
+class Authors extends Repository<Author> {
+  constructor(dataSource: Pick<DataSource, 'createEntityManager'>) {
+    super(Author, dataSource.createEntityManager());
+  }
+}
 
 describe('TypeORM on the connection of a transaction', () => {
   let dataSource: DataSource;
@@ -47,6 +77,26 @@ describe('TypeORM on the connection of a transaction', () => {
       work(typeormOn(scope.resolve<IConnection>('IConnection'), dataSource), scope),
     );
   const authors = (): Promise<object[]> => app.pool.query('SELECT * FROM authors ORDER BY id');
+
+  it('has Active Record and classes that extend Repository, which are undone with it', async () => {
+    const driver = typeormDriver(app.pool);
+    const own = await new DataSource({ type: 'postgres', driver, entities: [authorSchema] }).initialize();
+    const work = runInTransaction(app.container, async (scope) => {
+      const manager = typeormOn(scope.resolve<IConnection>('IConnection'), own);
+      scope.register('EntityManager', () => manager);
+      await runInScope(scope, async () => {
+        await Object.assign(new Author(), ADA).save();
+        const repository = new Authors({ createEntityManager: () => manager });
+        await repository.insert(BOB);
+        expect(await Author.count()).toBe(2);
+        expect(await repository.findOneBy({ id: 1 })).toMatchObject(ADA);
+      });
+      throw new Error('undo');
+    });
+    await expect(work).rejects.toThrow('undo');
+    expect(await authors()).toEqual([]);
+    await own.destroy();
+  });
 
   it('notifies subscribers of the commit once, when it is one', async () => {
     await inTransaction(async (manager, scope) => {
