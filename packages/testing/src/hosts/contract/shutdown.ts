@@ -10,24 +10,23 @@ const AT_ONCE_MS = 1500;
 /** Below the 10 s after which connections are cut by force. */
 const UNFORCED_MS = 9000;
 
-/** A thread that sends requests on as many connections, says so in what it is sent, and reports the status lines or errors. */
+/** A thread that sends a request on each of its connections, says so in `sent`, and reports the status lines or errors. */
 const SEVERAL_CLIENTS = `
 const { connect } = require('node:net');
-const { parentPort, workerData: { port, clients } } = require('node:worker_threads');
-parentPort.once('message', async (sent) => {
-  const sending = [], responses = [];
-  for (let i = 0; i < clients; i++) {
-    const socket = connect(port, '127.0.0.1');
-    sending.push(new Promise((resolve) => socket.write('GET / HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n', resolve)));
-    responses.push(new Promise((resolve) => {
-      socket.once('data', (data) => resolve(String(data).split('\\r\\n')[0])).once('error', (error) => resolve(error.code));
-    }));
-  }
-  await Promise.all(sending);
+const { parentPort, workerData: { port, clients, sent } } = require('node:worker_threads');
+const sending = [], responses = [];
+for (let i = 0; i < clients; i++) {
+  const socket = connect(port, '127.0.0.1');
+  sending.push(new Promise((resolve) => socket.write('GET / HTTP/1.1\\r\\nhost: a\\r\\n\\r\\n', resolve)));
+  responses.push(new Promise((resolve) => {
+    socket.once('data', (data) => resolve(String(data).split('\\r\\n')[0])).once('error', (error) => resolve(error.code));
+  }));
+}
+Promise.all(sending).then(() => {
   Atomics.store(sent, 0, 1);
   Atomics.notify(sent, 0);
-  parentPort.postMessage(await Promise.all(responses));
-});`;
+});
+Promise.all(responses).then((lines) => parentPort.postMessage(lines));`;
 
 async function closesAtOnce(stage: Stage, withinMs = AT_ONCE_MS): Promise<void> {
   const start = performance.now();
@@ -63,10 +62,9 @@ export function shutdownContract(test: StageTest): void {
       stage,
     }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
-      const others = new Worker(SEVERAL_CLIENTS, { eval: true, workerData: { port: stage.port, clients: 8 } });
-      const responses = once(others, 'message');
       const sent = new Int32Array(new SharedArrayBuffer(4));
-      others.postMessage(sent);
+      const others = new Worker(SEVERAL_CLIENTS, { eval: true, workerData: { port: stage.port, clients: 8, sent } });
+      const responses = once(others, 'message');
       // This thread accepts and reads nothing meanwhile.
       expect(Atomics.wait(sent, 0, 0, UNFORCED_MS)).not.toBe('timed-out');
       await stage.close();
