@@ -14,7 +14,6 @@ const AT_TOP = {
   'service/README.md': 'service.md',
   'examples/README.md': 'examples.md',
   'bench/results.md': 'benchmarks.md',
-  'site/playground.md': 'playground.md',
 };
 
 /** The files of the repository that are pages, with the path of each in the site; it grows with what the pages link to. */

@@ -54,7 +54,6 @@ export const isUnlisted = (markdown) => /^search: false$/m.test(markdown.slice(0
 
 /** @param {StagedPage} page */
 function frontMatter({ path, title, summary, isListed }) {
-  const wide = path === 'playground.md' && { layout: 'doc', sidebar: false, aside: false, pageClass: 'wide' };
   const front = path === 'index.md' && {
     layout: 'doc',
     sidebar: false,
@@ -64,7 +63,7 @@ function frontMatter({ path, title, summary, isListed }) {
     next: false,
     pageClass: 'front',
   };
-  const fields = { title, description: summary, search: isListed, ...wide, ...front };
+  const fields = { title, description: summary, search: isListed, ...front };
   return `---\n${Object.entries(fields)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`)
     .join('')}---\n\n`;

@@ -3,13 +3,11 @@ import { dirname, join, resolve } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { forModels } from '../llms.mjs';
 import { anchorOf } from '../markdown.mjs';
-import { buildPlayground } from '../playground/build.mjs';
 import { options, searchOptions } from '../search.mjs';
 import { isUnlisted, stage } from '../stage.mjs';
 
 const site = resolve(import.meta.dirname, '..');
 const staged = stage(resolve(site, '..'), join(site, '.pages'));
-await buildPlayground(join(site, '.pages/public'));
 
 /** Where the site is served from, such as `/ambit/`. */
 const base = process.env['SITE_BASE'] ?? '/';
@@ -41,7 +39,6 @@ export default defineConfig({
       { text: 'Documentation', link: '/documentation' },
       { text: 'API', link: '/api/container' },
       { text: 'Errors', link: '/errors' },
-      { text: 'Playground', link: '/playground' },
     ],
     sidebar: { '/api/': [{ text: 'API', items: staged.api }], '/': staged.sections },
     search: {

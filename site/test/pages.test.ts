@@ -7,7 +7,7 @@ const axeCode = readFileSync(createRequire(import.meta.url).resolve('axe-core/ax
 /** Programs of the repository, which the pages link to: one of them stands for all. */
 const isCode = (address: string): boolean => address.startsWith('/source/');
 /** One of each layout, whose colours are compared in the narrow window, too: its menus are others. */
-const LAYOUTS = ['/index.html', '/concepts/scopes.html', '/playground.html', '/api/hono.html'];
+const LAYOUTS = ['/index.html', '/concepts/scopes.html', '/api/hono.html'];
 const every = [...addresses.filter((address) => !isCode(address)), ...addresses.filter(isCode).slice(0, 1)];
 /** axe takes ten minutes for all pages. Pages of one folder have one layout, so a tenth of them stands for all, unless `PAGES=all`. */
 const pages = every.filter(

@@ -1,7 +1,6 @@
 import DefaultTheme from 'vitepress/theme-without-fonts';
 import { h } from 'vue';
 import PageActions from './PageActions.vue';
-import Playground from './Playground.vue';
 import '../../../packages/inspector/page/styles/colors.css';
 import './style.css';
 import './front.css';
@@ -9,5 +8,4 @@ import './front.css';
 export default {
   extends: DefaultTheme,
   Layout: () => h(DefaultTheme.Layout, undefined, { 'doc-before': () => h(PageActions) }),
-  enhanceApp: ({ app }) => void app.component('Playground', Playground),
 };
