@@ -11,7 +11,11 @@ import { cloneInto, describePublished, pack, setVersions } from './packed.mjs';
 const MUST_CONTAIN = ['LICENSE', 'README.md', 'package.json'];
 /** @type {Record<string, string[]>} */
 const MUST_ALSO_CONTAIN = {
-  'packages/create-ambit': ['template/postgres/.env.development', 'template/yarn/.yarnrc.yml'],
+  'packages/create-ambit': [
+    'template/postgres/.env.development',
+    'template/sqlite/.env.development',
+    'template/yarn/.yarnrc.yml',
+  ],
   'packages/container': ['skills/ambit/SKILL.md'],
   'packages/inspector': ['page.js', 'page-style.css', 'licences.txt'].map((file) => `dist/page/${file}`),
 };

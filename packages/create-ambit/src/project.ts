@@ -113,7 +113,6 @@ function gitignoreOf(database: Database, packageManager: PackageManager): string
 
 function manifestOf({ name, host, database, queryBuilder }: ProjectOptions): string {
   const needs = [EVERY, NEEDS[host], NEEDS[database], NEEDS[queryBuilder]];
-  const environment = database === 'postgres' ? '--env-file=.env.development ' : '';
   const manifest = {
     name,
     version: '0.0.0',
@@ -121,7 +120,7 @@ function manifestOf({ name, host, database, queryBuilder }: ProjectOptions): str
     type: 'module',
     scripts: {
       build: 'tsc -p tsconfig.build.json',
-      dev: `tsx watch ${environment}src/server.ts`,
+      dev: 'tsx watch --env-file=.env.development src/server.ts',
       start: 'node dist/server.js',
       test: 'tsc && vitest run',
     },

@@ -69,7 +69,7 @@ test('the README.md of a project names each source file, and none that is missin
 test('compose.yaml has the database of .env.development', () => {
   const read = (file: string) => readFileSync(join(TEMPLATE, 'postgres', file), 'utf8');
   const { environment, ports } = parse(read('compose.yaml')).services.database;
-  const url = new URL(read('.env.development').replace('DATABASE_URL=', ''));
+  const url = new URL(read('.env.development').replace(/[^]*DATABASE_URL=/, ''));
   expect([url.username, url.password]).toEqual([environment.POSTGRES_USER, environment.POSTGRES_PASSWORD]);
   // The image names the database after the user.
   expect([url.pathname, `${url.host}:5432`]).toEqual([`/${environment.POSTGRES_USER}`, ports[0]]);

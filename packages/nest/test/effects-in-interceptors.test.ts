@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { currentScope } from '@ambit/container';
 import { Transactional } from '@ambit/nest';
 import { afterCommit, type IConnection } from '@ambit/transaction';
@@ -20,17 +20,21 @@ import { containerWith, create, openDatabase, PLATFORMS, rootModule, serve } fro
 /** Another server that is notified of orders. */
 let notified: Server;
 let notifications: number;
+let cache: Socket;
 let check: TransactionCheck;
 
 beforeEach(async () => {
   notifications = 0;
   notified = createServer((_req, res) => void res.end(String((notifications += 1)))).listen(0, '127.0.0.1');
   await once(notified, 'listening');
+  cache = connect((notified.address() as AddressInfo).port, '127.0.0.1');
+  await once(cache, 'connect');
   // How long a transaction is idle goes by how busy the machine is.
   check = transactionCheck({ gapMs: Infinity, report: () => undefined });
 });
 afterEach(() => {
   check.stop();
+  cache.destroy();
   notified.close();
 });
 
@@ -39,6 +43,13 @@ const notify = (): Promise<Response> => fetch(`http://127.0.0.1:${(notified.addr
 class InTap implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle().pipe(tap(() => void notify()));
+  }
+}
+
+/** As a client of Redis does, on a connection that is open. */
+class CacheInTap implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(tap(() => void cache.write('GET / HTTP/1.1\r\nHost: cache\r\n\r\n')));
   }
 }
 
@@ -60,6 +71,13 @@ class Orders {
     return store();
   }
 
+  @Post('cache')
+  @Transactional()
+  @UseInterceptors(CacheInTap)
+  cache(): Promise<unknown> {
+    return store();
+  }
+
   @Post('after-commit')
   @Transactional()
   @UseInterceptors(InAfterCommit)
@@ -68,9 +86,10 @@ class Orders {
   }
 }
 
-describe.each(PLATFORMS)('an interceptor of Nest on $platform that notifies another server in tap()', ({ adapter }) => {
+describe.each(PLATFORMS)('an interceptor of Nest on $platform that reaches another server in tap()', ({ adapter }) => {
   it.each([
     ['tap', ['http-request']],
+    ['cache', ['connection-write']],
     ['after-commit', []],
   ])('is found by the transaction check, unless it does so after COMMIT: %s', async (path, found) => {
     const { pool } = await openDatabase();

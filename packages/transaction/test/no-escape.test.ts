@@ -6,7 +6,7 @@ import {
   ContainerError,
   decorate,
   type Dependency,
-  hasTag,
+  type Key,
   lazy,
   lifetimes,
   optional,
@@ -29,21 +29,20 @@ const asking = (...needs: readonly Dependency[]): Registration<unknown> =>
     },
     needs,
   );
-const made = (...keys: readonly string[]): Registration<unknown> =>
-  Registration.fromFactory((...got: readonly unknown[]) => got, keys as never);
+const made = (key: string): Registration<unknown> => Registration.fromFactory((got: unknown) => got, [key] as never);
 const per = (...tags: readonly string[]) => scope((one) => tags.some((tag) => one.hasTag(tag)));
-
-const POOL = Registration.fromFactory(() => new FakePool())
-  .pipe(singleton())
-  .to('IDatabasePool');
-const orders = (...needs: readonly Dependency[]): Binding =>
+const poolAs = (key: string): Binding =>
+  Registration.fromFactory((): unknown => new FakePool())
+    .pipe(singleton())
+    .to(key);
+const kept = (tag: string, key: Key, ...needs: readonly Dependency[]): Binding =>
   asking(...needs)
-    .pipe(singleton(), per('transaction'))
-    .to('IOrders');
-const AUDIT = asking('IDatabasePool').pipe(singleton(), per('application')).to('IAudit');
-
+    .pipe(singleton(), per(tag))
+    .to(key as string);
+const alias = (of: string, key: string): Binding => Registration.alias(of).to(key);
+const orders = (...needs: readonly Dependency[]): Binding => kept('transaction', 'IOrders', ...needs);
+const AUDIT = kept('application', 'IAudit', 'IDatabasePool');
 const SCOPES: ScopeDeclaration = { tags: ['request'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] };
-const REPORTS = { registers: ['IReportsConnection'], requires: ['IReportsPool'] };
 
 class Mailer {
   static readonly inject = ['IDatabasePool'] as const;
@@ -53,6 +52,8 @@ class Mailer {
   }
 }
 const KEY = Symbol('audit');
+const THROUGH_AUDIT = 'IOrders -> IAudit -> IDatabasePool';
+const THROUGH_LOG = 'IOrders -> ILog -> IAudit -> IDatabasePool';
 
 /** Graphs in which a service of the transaction reaches the pool, and the way that it takes. */
 const ESCAPES: Readonly<
@@ -60,69 +61,43 @@ const ESCAPES: Readonly<
 > = {
   'a service that has the pool itself': ['IOrders -> IDatabasePool', [orders('IDatabasePool')]],
   'one that has the pool and the connection': ['IOrders -> IDatabasePool', [orders('IConnection', 'IDatabasePool')]],
-  'one that makes others later': ['IOrders -> IDatabasePool', [orders(lazy('IDatabasePool'))]],
-  'a singleton of the application': ['IOrders -> IAudit -> IDatabasePool', [AUDIT, orders('IAudit')]],
-  'a service of the request': [
-    'IOrders -> IAudit -> IDatabasePool',
-    [asking('IDatabasePool').pipe(singleton(), per('request')).to('IAudit'), orders('IAudit')],
-  ],
-  'a transient': ['IOrders -> IAudit -> IDatabasePool', [asking('IDatabasePool').to('IAudit'), orders('IAudit')]],
+  'one that resolves it later': ['IOrders -> IDatabasePool', [orders(lazy('IDatabasePool'))]],
+  'a singleton of the application': [THROUGH_AUDIT, [AUDIT, orders('IAudit')]],
+  'a service of the request': [THROUGH_AUDIT, [kept('request', 'IAudit', 'IDatabasePool'), orders('IAudit')]],
+  'a transient': [THROUGH_AUDIT, [asking('IDatabasePool').to('IAudit'), orders('IAudit')]],
   'a factory with a list of keys': [
-    'IOrders -> IAudit -> IDatabasePool',
+    THROUGH_AUDIT,
     [made('IDatabasePool').pipe(singleton(), per('application')).to('IAudit'), orders('IAudit')],
   ],
   'a factory of the transaction': [
-    'IOrders -> IAudit -> IDatabasePool',
+    THROUGH_AUDIT,
     [AUDIT, made('IAudit').pipe(singleton(), per('transaction')).to('IOrders')],
   ],
-  'two services': [
-    'IOrders -> ILog -> IAudit -> IDatabasePool',
-    [AUDIT, asking('IAudit').pipe(singleton(), per('request')).to('ILog'), orders('ILog')],
-  ],
-  'a transient before a singleton': [
-    'IOrders -> ILog -> IAudit -> IDatabasePool',
-    [AUDIT, asking('IAudit').to('ILog'), orders('ILog')],
-  ],
-  'a lazy service': ['IOrders -> IAudit -> IDatabasePool', [AUDIT, orders(lazy('IAudit'))]],
-  'an optional service': ['IOrders -> IAudit -> IDatabasePool', [AUDIT, orders(optional('IAudit'))]],
+  'two services': [THROUGH_LOG, [AUDIT, kept('request', 'ILog', 'IAudit'), orders('ILog')]],
+  'a transient before a singleton': [THROUGH_LOG, [AUDIT, asking('IAudit').to('ILog'), orders('ILog')]],
+  'a lazy service': [THROUGH_AUDIT, [AUDIT, orders(lazy('IAudit'))]],
+  'an optional service': [THROUGH_AUDIT, [AUDIT, orders(optional('IAudit'))]],
   'one of several services': [
     'IOrders -> IRule -> IDatabasePool',
-    [
-      asking().pipe(singleton(), per('application')).to('IRule'),
-      asking('IDatabasePool').pipe(singleton(), per('application')).to('IRule'),
-      orders(all('IRule')),
-    ],
+    [kept('application', 'IRule'), kept('application', 'IRule', 'IDatabasePool'), orders(all('IRule'))],
   ],
-  'an alias of the pool': [
-    'IOrders -> db -> IDatabasePool',
-    [Registration.alias('IDatabasePool').to('db'), orders('db')],
-  ],
-  'an alias of the service': [
-    'IOrders -> ILog -> IAudit -> IDatabasePool',
-    [AUDIT, Registration.alias('IAudit').to('ILog'), orders('ILog')],
-  ],
+  'an alias of the pool': ['IOrders -> db -> IDatabasePool', [alias('IDatabasePool', 'db'), orders('db')]],
+  'an alias of the service': [THROUGH_LOG, [AUDIT, alias('IAudit', 'ILog'), orders('ILog')]],
   'the pool that has two names': [
     'IOrders -> IPool',
-    [
-      Registration.fromFactory(() => new FakePool())
-        .pipe(singleton())
-        .to('IPool'),
-      Registration.alias<FakePool>('IPool').to('IDatabasePool'),
-      orders('IPool'),
-    ],
+    [poolAs('IPool'), alias('IPool', 'IDatabasePool'), orders('IPool')],
   ],
   'a class as its key': ['IOrders -> Mailer -> IDatabasePool', [orders(Mailer)]],
   'a symbol as its key': [
     'IOrders -> Symbol(audit) -> IDatabasePool',
-    [asking('IDatabasePool').pipe(singleton()).to(KEY), orders(KEY)],
+    [kept('application', KEY, 'IDatabasePool'), orders(KEY)],
   ],
   'a decorated service': [
-    'IOrders -> IAudit -> IDatabasePool',
+    THROUGH_AUDIT,
     [
       asking('IDatabasePool')
         .pipe(
           singleton(),
-          per('application'),
           decorate((one) => one),
         )
         .to('IAudit'),
@@ -130,24 +105,18 @@ const ESCAPES: Readonly<
     ],
   ],
   'a service with both lifetimes, whose logger has one': [
-    'IOrders -> IAudit -> IDatabasePool',
+    THROUGH_AUDIT,
     [AUDIT, asking('IAudit').pipe(singleton(), per('request', 'transaction')).to('IOrders')],
   ],
   'a transaction that a job begins': [
-    'IOrders -> IAudit -> IDatabasePool',
+    THROUGH_AUDIT,
     [AUDIT, orders('IAudit')],
     { tags: ['job'], scopes: [{ tags: ['transaction'], registers: ['IConnection'] }] },
   ],
   'a transaction on another database': [
     'IOrders -> IAudit -> IReportsPool',
-    [
-      Registration.fromFactory(() => new FakePool())
-        .pipe(singleton())
-        .to('IReportsPool'),
-      asking('IReportsPool').pipe(singleton()).to('IAudit'),
-      orders('IAudit'),
-    ],
-    { tags: ['transaction'], ...REPORTS },
+    [poolAs('IReportsPool'), kept('application', 'IAudit', 'IReportsPool'), orders('IAudit')],
+    { tags: ['transaction'], registers: ['IReportsConnection'], requires: ['IReportsPool'] },
   ],
 };
 
@@ -155,7 +124,7 @@ function problemsOf(
   registrations: readonly Binding[],
   ...scopes: readonly (ScopeDeclaration | VerifyOptions)[]
 ): string[] {
-  const own = registrations.some(({ key }) => key === 'IDatabasePool') ? [] : [POOL];
+  const own = registrations.some(({ key }) => key === 'IDatabasePool') ? [] : [poolAs('IDatabasePool')];
   const app = new Container({ tags: ['application'] }).addRegistration(...own, ...registrations);
   try {
     verify(app, ...scopes);
@@ -213,9 +182,7 @@ describe('verify() with noEscape', () => {
     const graph = [AUDIT, orders('IAudit')];
     expect(problemsOf(graph, SCOPES, { noEscape: { allow: ['IAudit'] } })).toEqual([]);
     expect(problemsOf(graph, SCOPES, { noEscape: { allow: ['ILog'] } })).toHaveLength(1);
-    const meant = asking('IDatabasePool')
-      .pipe(singleton(), scope(hasTag('application')), allowSplit())
-      .to('IAudit');
+    const meant = asking('IDatabasePool').pipe(singleton(), allowSplit()).to('IAudit');
     expect(problemsOf([meant, orders('IAudit')], SCOPES, { noEscape: true })).toEqual([]);
   });
 });

@@ -1,9 +1,13 @@
 import type { IDatabasePool } from '@ambit/transaction';
+import { transactionCheck } from '@ambit/transaction/check';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import type { Config } from './config.ts';
 
+/** In development it reports, with the line, what a rollback does not undo, statements that repeat, and more. */
+const check = transactionCheck({ enabled: process.env['NODE_ENV'] === 'development' });
+
 export const createPool = ({ databaseUrl }: Config): IDatabasePool =>
-  createPostgresPool({ connectionString: databaseUrl });
+  check.pool(createPostgresPool({ connectionString: databaseUrl }));
 
 /** Runs at each start. Replace it with migrations as soon as a table changes. */
 export async function createTables(pool: IDatabasePool): Promise<void> {

@@ -1,8 +1,13 @@
 import type { IDatabasePool } from '@ambit/transaction';
+import { transactionCheck } from '@ambit/transaction/check';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import type { Config } from './config.ts';
 
-export const createPool = ({ databaseFile }: Config): IDatabasePool => createSqlitePool({ path: databaseFile });
+/** In development it reports, with the line, what a rollback does not undo, statements that repeat, and more. */
+const check = transactionCheck({ enabled: process.env['NODE_ENV'] === 'development' });
+
+export const createPool = ({ databaseFile }: Config): IDatabasePool =>
+  check.pool(createSqlitePool({ path: databaseFile }));
 
 /** Runs at each start. Replace it with migrations as soon as a table changes. */
 export async function createTables(pool: IDatabasePool): Promise<void> {
