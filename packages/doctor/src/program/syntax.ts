@@ -83,11 +83,11 @@ function literal(node: Node): string | undefined {
   return is(node, 'Literal') && typeof node.value === 'string' ? node.value : undefined;
 }
 
-/** The text of a string, or what a template begins with. */
+/** The text of a string or a template, with `?` for what is only known at run time. */
 export function textOf(node: Node | undefined): string | undefined {
   if (!node) return undefined;
   const value = unwrapped(node);
-  if (is(value, 'TemplateLiteral')) return value.quasis[0]?.value.cooked ?? undefined;
+  if (is(value, 'TemplateLiteral')) return value.quasis.map((quasi) => quasi.value.cooked).join('?');
   return literal(value);
 }
 

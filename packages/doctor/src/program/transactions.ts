@@ -244,13 +244,13 @@ function handleBegunBy(project: Project, file: SourceFile, begin: CallExpression
     if (is(parent, 'AwaitExpression') && is(file.parentOf(parent), 'ExpressionStatement'))
       return file.referenceOf(method.receiver);
   }
-  // const tx = await knex.transaction()
-  const declarator = file.parentOf(file.parentOf(begin) ?? begin);
+  // const tx = await knex.transaction(), or set later
   const names = chainOf(begin).names;
   const opens = names.at(-1) === 'transaction' || names.includes('startTransaction');
-  if (!opens || !is(declarator, 'VariableDeclarator') || !is(declarator.id, 'Identifier')) return undefined;
-  const variable = file.variableOf(declarator.id);
-  return variable && { base: variable, path: [] };
+  const keeps = opens ? file.parentOf(file.parentOf(begin) ?? begin) : undefined;
+  const kept = is(keeps, 'VariableDeclarator') ? keeps.id : is(keeps, 'AssignmentExpression') ? keeps.left : undefined;
+  const variable = kept && file.variableOf(kept);
+  return variable?.owner && { base: variable, path: [] };
 }
 
 /** The text of the statement that a call runs. */
@@ -260,8 +260,11 @@ export const sqlOf = (call: CallExpression): string | undefined => {
 };
 
 function checkedOutFrom(file: SourceFile, handle: Reference): Reference | undefined {
-  if (handle.path.length > 0 || !isVariable(handle.base) || !handle.base.init) return undefined;
-  const call = awaited(handle.base.init);
+  if (handle.path.length > 0 || !isVariable(handle.base)) return undefined;
+  const { base: variable } = handle;
+  const set = file.all('AssignmentExpression').find(({ left }) => file.variableOf(left) === variable);
+  const init = variable.init ?? set?.right;
+  const call = init && awaited(init);
   if (!is(call, 'CallExpression')) return undefined;
   const { base, names } = chainOf(call);
   const at = names.findIndex((name) => CHECKOUTS.has(name));
