@@ -83,12 +83,26 @@ const shown = (path: string): string => relative(process.cwd(), path).split(sep)
 
 function read(path: string, unread: string[]): SourceFile | undefined {
   const text = readFileSync(path, 'utf8');
-  const { program, errors } = parseSync(path, text, { preserveParens: false });
-  if (errors.length > 0 && program.body.length === 0) {
-    if (text.trim() !== '') unread.push(path);
-    return undefined;
+  try {
+    if (!isTooDeep(text)) {
+      const { program, errors } = parseSync(path, text, { preserveParens: false });
+      if (errors.length === 0 || program.body.length > 0) return new SourceFile(path, program, text);
+    }
+  } catch {
+    // A chain of thousands of calls: the stack is too small for it.
   }
-  return new SourceFile(path, program, text);
+  if (text.trim() !== '') unread.push(path);
+  return undefined;
+}
+
+/** The parser crashes where brackets are nested by the thousand. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (const { 0: bracket } of text.matchAll(/[([{]|[)\]}]/g)) {
+    depth += '([{'.includes(bracket) ? 1 : -1;
+    if (depth > 1_000) return true;
+  }
+  return false;
 }
 
 function reportsOf(files: readonly SourceFile[]): Report[] {

@@ -275,6 +275,20 @@ export const save = (rows) =>
 `,
     },
     {
+      name: 'Ambit: a statement that is not awaited; its connection runs one after another',
+      ts: true,
+      lines: [5],
+      code: `
+class Orders {
+  constructor(private readonly connection: IConnection) {}
+  async place() {
+    this.connection.query('INSERT INTO orders VALUES (1)');
+    await Promise.all([this.connection.query('SELECT 1'), this.connection.query('SELECT 2')]);
+  }
+}
+`,
+    },
+    {
       name: 'between BEGIN and COMMIT, and Sequelize, whose handle is an option',
       lines: [6, 11],
       code: `
@@ -716,8 +730,9 @@ export const place = async () => {
   ],
   'no-caught-failure-in-transaction': [
     {
-      name: 'a catch that goes on, in each case or in some',
-      lines: [9, 10, 14],
+      name: 'a catch that goes on, in each case or in some, and in a class of Ambit',
+      ts: true,
+      lines: [9, 10, 14, 21],
       code: `
 import { Pool } from 'pg';
 const pool = new Pool();
@@ -735,6 +750,11 @@ export async function pay() {
     if (error.code !== '23505') throw error;
   }
   await client.query('COMMIT');
+}
+class Receipts {
+  constructor(private readonly connection: IConnection) {}
+  async add() { await this.connection.query('INSERT INTO receipts VALUES (1)').catch(() => undefined);
+  }
 }
 `,
     },

@@ -62,9 +62,11 @@ it('skips tests, build output and declarations, and --tests reads tests', () => 
   expect(started({}, '--tests').printed).toContain('2 files read, 2 problems found.');
 });
 
-it('names a file that does not parse, and reads the others', () => {
-  const { printed, complained } = started({ 'broken.ts': 'class {{{', 'save.ts': WRONG });
+it('names files that do not parse or are nested too deeply, and reads the others', () => {
+  const deep = `export default ${'['.repeat(20_000)}${']'.repeat(20_000)};`;
+  const { printed, complained } = started({ 'broken.ts': 'class {{{', 'deep.js': deep, 'save.ts': WRONG });
   expect(complained).toMatch(/broken\.ts does not parse and was not read/);
+  expect(complained).toMatch(/deep\.js does not parse and was not read/);
   expect(printed).toContain('1 file read, 1 problem found.');
 });
 

@@ -111,7 +111,7 @@ export interface Use {
 }
 
 const uses = new WeakMap<FunctionNode, Use[]>();
-const NO_QUERIES = new Set(['end', 'close', 'destroy', 'release', 'on', 'once', 'off', 'emit', '$disconnect']);
+export const NO_QUERY = /^(?:end|close|destroy|release|on|once|off|emit|\$disconnect)$/;
 
 /** What a function and the functions that it calls run their queries through, other than what they make themselves. */
 export function usesOf(project: Project, { file, node }: Helper, depth = 0): readonly Use[] {
@@ -123,14 +123,15 @@ export function usesOf(project: Project, { file, node }: Helper, depth = 0): rea
     if (!is(query, 'CallExpression', 'TaggedTemplateExpression') || outermost(file, query) !== query) continue;
     if (!isRun(file, query) && !isReturnedBy(file, query, node)) continue;
     const through = receiverOf(file, query);
-    if (through && !isCallee(file, query, through) && !NO_QUERIES.has(lastName(query)))
+    if (through && !isCallee(file, query, through) && !NO_QUERY.test(lastName(query)))
       list.push({ ...passed(project, file, node, through), name: nameOf(through), file, node: query });
     const inner = is(query, 'CallExpression') ? helperCalledBy(project, file, query) : undefined;
     if (!inner || !is(query, 'CallExpression')) continue;
     for (const use of usesOf(project, inner, depth + 1)) {
       const given = use.parameter === -1 ? undefined : argumentOf(file, query, inner, use.parameter);
       if (use.parameter === -1) list.push(use);
-      else if (given) list.push({ ...use, ...passed(project, given.file, node, given.reference) });
+      else if (given)
+        list.push({ ...use, ...passed(project, given.file, node, given.reference), name: nameOf(given.reference) });
     }
   }
   return list;

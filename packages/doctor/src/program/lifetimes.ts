@@ -5,17 +5,8 @@ import type { SourceFile } from './source-file.js';
 import { chainOf, type FunctionNode, is, methodCall, propertyName, within } from './syntax.js';
 
 /** Decorators of classes that their framework instantiates once. */
-const ONCE = new Set([
-  'Injectable',
-  'Controller',
-  'Service',
-  'singleton',
-  'Singleton',
-  'Resolver',
-  'WebSocketGateway',
-  'JsonController',
-  'EventSubscriber',
-]);
+const ONCE =
+  /^(?:Injectable|Controller|Service|[sS]ingleton|Resolver|WebSocketGateway|JsonController|EventSubscriber)$/;
 /** Functions that put an application together. */
 const COMPOSES =
   /^(?:main|bootstrap|start\w*|run|setup\w*|init\w*|compose\w*|build(?:App|Server|Container|Services|Application)\w*|create(?:App|Server|Container|Services|Application)\w*|register(?:Services|Dependencies)\w*)$/i;
@@ -24,7 +15,7 @@ const COMPOSES =
 export function sharedBecause(project: Project, file: SourceFile, node: Class): string | undefined {
   for (const decorator of node.decorators ?? []) {
     const name = decoratorName(decorator) ?? '';
-    if (ONCE.has(name) && !isPerRequest(decorator)) {
+    if (ONCE.test(name) && !isPerRequest(decorator)) {
       const from = file.moduleVariable(name)?.imported?.from ?? '';
       if (!/inversify|tsyringe/.test(from) || /singleton/i.test(name))
         return `@${name}() makes one instance for all requests`;

@@ -21,27 +21,15 @@ export interface Use {
   readonly node: Node;
 }
 
-const ENDINGS = [
-  '',
-  '.ts',
-  '.tsx',
-  '.mts',
-  '.cts',
-  '.js',
-  '.jsx',
-  '.mjs',
-  '.cjs',
-  '/index.ts',
-  '/index.js',
-  '/index.mts',
-  '/index.mjs',
-];
+const TYPES = ['ts', 'tsx', 'mts', 'cts', 'js', 'jsx', 'mjs', 'cjs'];
+const ENDINGS = ['', ...TYPES.map((type) => `.${type}`), ...TYPES.map((type) => `/index.${type}`)];
 
 /** The files that are read together: all that the command is given, or the one file that a linter shows. */
 export class Project {
   readonly files: readonly SourceFile[];
   readonly #byPath: Map<string, SourceFile>;
   readonly #exports = new Map<SourceFile, Map<string, Node>>();
+  readonly #declared = new Map<Variable, Declared>();
   #uses: Map<Class, Use[]> | undefined;
 
   constructor(files: readonly SourceFile[]) {
@@ -51,13 +39,20 @@ export class Project {
 
   /** The declaration of a variable, in whichever file it is. */
   declarationOf(file: SourceFile, variable: Variable, depth = 0): Declared {
+    const known = this.#declared.get(variable);
+    if (known) return known;
     const { imported, init, isConstant, path } = variable;
     // const db = pool
     const alias = isConstant && init && path.length === 0 ? file.variableOf(init) : undefined;
-    if (alias && depth < 8) return this.declarationOf(file, alias, depth + 1);
-    if (!imported || depth > 8) return { file, variable };
-    const target = this.#resolve(file, imported.from);
-    return (target && this.#exported(target, imported.name, depth + 1)) ?? { file, variable };
+    let found: Declared | undefined;
+    if (alias && depth < 8) found = this.declarationOf(file, alias, depth + 1);
+    else if (imported && depth <= 8) {
+      const target = this.#resolve(file, imported.from);
+      found = target && this.#exported(target, imported.name, depth + 1);
+    }
+    const declared = found ?? { file, variable };
+    this.#declared.set(variable, declared);
+    return declared;
   }
 
   /** What a variable is: a function, a class, or its first value. */

@@ -31,6 +31,15 @@ function isRequest({ kind, node, owner, name, type }: Variable, file: SourceFile
   );
 }
 
+/** Whether the file handles requests. */
+export const hasRequests = (file: SourceFile): boolean =>
+  file.functions.some(({ params }) =>
+    params.some((parameter) => {
+      const variable = file.variableOf(parameter);
+      return !!variable && isRequest(variable, file);
+    }),
+  );
+
 /** The name of request data that a value is or has, such as `req.user`. */
 export function requestDataIn(file: SourceFile, value: Node, depth = 0): string | undefined {
   for (const each of within(awaited(value), (node) => !isFunction(node) && !is(node, 'SpreadElement'))) {

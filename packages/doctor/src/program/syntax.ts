@@ -33,8 +33,9 @@ export const contains = (outer: Node, inner: Node): boolean =>
 
 export function childrenOf(node: Node): Node[] {
   const children: Node[] = [];
-  for (const [key, value] of Object.entries(node)) {
-    if (NO_CHILDREN.has(key)) continue;
+  for (const key of Object.keys(node)) {
+    const value: unknown = node[key as keyof Node];
+    if (typeof value !== 'object' || NO_CHILDREN.has(key)) continue;
     if (Array.isArray(value)) children.push(...value.filter(isNode));
     else if (isNode(value)) children.push(value);
   }

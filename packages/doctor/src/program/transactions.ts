@@ -301,6 +301,16 @@ export function covers(file: SourceFile, transaction: Transaction, node: Node): 
   return true;
 }
 
+const calls = new WeakMap<Transaction, readonly CallExpression[]>();
+
+/** The calls that run while the transaction is open. */
+export function callsIn(file: SourceFile, transaction: Transaction): readonly CallExpression[] {
+  const known = calls.get(transaction);
+  const list = known ?? file.all('CallExpression').filter((call) => covers(file, transaction, call));
+  if (!known) calls.set(transaction, list);
+  return list;
+}
+
 function finishedBefore(block: Node, statement: Node, { finishes, from }: Transaction): boolean {
   if (!is(block, 'BlockStatement')) return false;
   return block.body.some(

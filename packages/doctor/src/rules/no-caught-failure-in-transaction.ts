@@ -2,7 +2,15 @@ import type { Node } from 'oxc-parser';
 import { isRun, outermost } from '../program/calls.js';
 import type { SourceFile } from '../program/source-file.js';
 import { contains, is, isFunction, methodCall, textOf, within } from '../program/syntax.js';
-import { afterHandle, covers, mentions, sqlOf, type Transaction, transactionsOf } from '../program/transactions.js';
+import {
+  afterHandle,
+  callsIn,
+  covers,
+  mentions,
+  sqlOf,
+  type Transaction,
+  transactionsOf,
+} from '../program/transactions.js';
 import type { Check } from './rule.js';
 
 export const noCaughtFailureInTransaction: Check = {
@@ -18,11 +26,11 @@ export const noCaughtFailureInTransaction: Check = {
         if (!goesOn(file, transaction, handler.body) || !hasQuery(file, transaction, block)) continue;
         yield { node: handler, problem: problem('This catch') };
       }
-      for (const call of file.all('CallExpression')) {
+      for (const call of callsIn(file, transaction)) {
         const method = methodCall(call);
         const [callback] = call.arguments;
         if (method?.name !== 'catch' || !isFunction(callback) || !callback.body) continue;
-        if (!covers(file, transaction, call) || !isRun(file, outermost(file, call))) continue;
+        if (!isRun(file, outermost(file, call))) continue;
         if (goesOn(file, transaction, callback.body) && hasQuery(file, transaction, method.receiver))
           yield { node: call, problem: problem('This `catch`') };
       }
@@ -49,7 +57,8 @@ const usesSavepoint = (body: Node): boolean =>
 
 /** Does not throw in each case, nor roll back, nor pass the failure on. */
 const goesOn = (file: SourceFile, transaction: Transaction, body: Node): boolean =>
-  !leaves(body) && !mentions(file, transaction, body);
+  !(leaves(body) && !Array.from(within(body)).some((each) => is(each, 'ContinueStatement'))) &&
+  !mentions(file, transaction, body);
 
 const leaves = (node: Node | null | undefined): boolean =>
   is(node, 'BlockStatement')

@@ -2,6 +2,7 @@ import type { CallExpression, Class, Node } from 'oxc-parser';
 import type { Project } from '../program/project.js';
 import type { SourceFile } from '../program/source-file.js';
 import {
+  chainOf,
   type FunctionNode,
   is,
   isClass,
@@ -37,16 +38,10 @@ export const noCradleAsDependency: Check = {
 };
 
 function registrationOf(file: SourceFile, { callee }: CallExpression): string | undefined {
-  if (is(callee, 'Identifier')) {
-    const imported = file.variableOf(callee)?.imported;
-    return imported && /^awilix(?:\/|$)/.test(imported.from) && ['asClass', 'asFunction'].includes(imported.name)
-      ? imported.name
-      : undefined;
-  }
-  if (!is(callee, 'MemberExpression')) return undefined;
-  const name = propertyName(callee) ?? '';
-  const imported = file.variableOf(callee.object)?.imported;
-  return imported && /^awilix(?:\/|$)/.test(imported.from) && ['asClass', 'asFunction'].includes(name)
+  const { base, names: path } = chainOf(callee);
+  const imported = file.variableOf(base)?.imported;
+  const name = path[0] ?? imported?.name ?? '';
+  return imported && path.length < 2 && /^awilix(?:\/|$)/.test(imported.from) && /^as(?:Class|Function)$/.test(name)
     ? name
     : undefined;
 }
@@ -90,15 +85,11 @@ function registered(project: Project, file: SourceFile, argument: Node | undefin
   const value = unwrapped(argument);
   if (isFunction(value)) return { name: 'the function', file, node: value, parameters: value.params };
   const variable = file.variableOf(value);
-  if (!variable) return undefined;
-  const declared = project.declarationOf(file, variable);
-  const node =
-    isFunction(declared.variable.node) || isClass(declared.variable.node)
-      ? declared.variable.node
-      : declared.variable.init;
-  if (isFunction(node)) return { name: variable.name, file: declared.file, node, parameters: node.params };
-  const constructor = isClass(node) ? constructorOf(node) : undefined;
-  return constructor && { name: variable.name, file: declared.file, node: constructor, parameters: constructor.params };
+  const found = variable && project.valueOf(file, variable);
+  const node = isClass(found?.node) ? constructorOf(found.node) : found?.node;
+  return variable && found && isFunction(node)
+    ? { name: variable.name, file: found.file, node, parameters: node.params }
+    : undefined;
 }
 
 function constructorOf(node: Class): FunctionNode | undefined {

@@ -3,7 +3,7 @@ import { helperCalledBy, isRun, outermost } from '../program/calls.js';
 import type { Project } from '../program/project.js';
 import type { SourceFile } from '../program/source-file.js';
 import { chainOf, is, methodCall, startOf, within } from '../program/syntax.js';
-import { afterHandle, covers, mentions, transactionsOf } from '../program/transactions.js';
+import { afterHandle, callsIn, mentions, transactionsOf } from '../program/transactions.js';
 import type { Check } from './rule.js';
 
 export const noEffectsInTransaction: Check = {
@@ -12,22 +12,15 @@ export const noEffectsInTransaction: Check = {
   fix: 'Call it after COMMIT, or store the call with the data (an outbox) and send it from there.',
   *find(file, project) {
     for (const transaction of transactionsOf(project, file)) {
-      for (const call of file.all('CallExpression')) {
-        if (!covers(file, transaction, call) || !isRun(file, outermost(file, call))) continue;
+      const calls = callsIn(file, transaction);
+      // A method of Ambit's has a transaction from its first statement on.
+      const first = calls.find((call) => afterHandle(file, transaction, call));
+      const isLazy = ['ambit', 'nestjs-cls'].includes(transaction.library ?? '');
+      for (const call of calls) {
+        if (isLazy && !(first && startOf(first) < startOf(call))) continue;
+        if (!isRun(file, outermost(file, call)) || mentions(file, transaction, call.callee)) continue;
         const effect = effectOf(project, file, call);
-        if (effect === undefined || mentions(file, transaction, call.callee)) continue;
-        // A method of Ambit's has a transaction from its first statement on.
-        const begun =
-          !['ambit', 'nestjs-cls'].includes(transaction.library ?? '') ||
-          file
-            .all('CallExpression')
-            .some(
-              (each) =>
-                startOf(each) < startOf(call) &&
-                covers(file, transaction, each) &&
-                afterHandle(file, transaction, each),
-            );
-        if (begun)
+        if (effect !== undefined)
           yield {
             node: call,
             problem: `\`${effect}\` calls another system in an open transaction: what it does stays when the transaction is rolled back, and its connection and locks are held until the response is there`,

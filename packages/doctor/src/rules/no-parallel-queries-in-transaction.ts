@@ -2,7 +2,7 @@ import type { CallExpression, Node } from 'oxc-parser';
 import { outermost } from '../program/calls.js';
 import type { SourceFile, Variable } from '../program/source-file.js';
 import { is, isFunction, methodCall, unwrapped, within } from '../program/syntax.js';
-import { afterHandle, covers, mentions, type Transaction, transactionsOf } from '../program/transactions.js';
+import { afterHandle, callsIn, mentions, type Transaction, transactionsOf } from '../program/transactions.js';
 import type { Check, Finding } from './rule.js';
 
 const TOGETHER = new Set(['all', 'allSettled', 'race', 'any']);
@@ -15,8 +15,7 @@ export const noParallelQueriesInTransaction: Check = {
     for (const transaction of transactionsOf(project, file)) {
       // postgres.js documents pipelined queries of one transaction, and waits for all of them.
       if (!transaction.handle || transaction.library === 'postgres') continue;
-      for (const call of file.all('CallExpression')) {
-        if (!covers(file, transaction, call)) continue;
+      for (const call of callsIn(file, transaction)) {
         // Ambit's connection runs one statement after another.
         if (transaction.library !== 'ambit') yield* together(file, transaction, call);
         yield* forEach(file, transaction, call);

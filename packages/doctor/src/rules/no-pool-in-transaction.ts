@@ -1,11 +1,20 @@
 import type { CallExpression, Node } from 'oxc-parser';
-import { argumentOf, canonical, helperCalledBy, isRun, outermost, receiverOf, usesOf } from '../program/calls.js';
+import {
+  argumentOf,
+  canonical,
+  helperCalledBy,
+  isRun,
+  NO_QUERY,
+  outermost,
+  receiverOf,
+  usesOf,
+} from '../program/calls.js';
 import { decoratorName, fieldOf } from '../program/fields.js';
 import type { Project } from '../program/project.js';
 import { isSame, isVariable, nameOf, type Reference, type SourceFile } from '../program/source-file.js';
 import { awaited, chainOf, is, isFunction, methodCall, propertyName, typeNameOf } from '../program/syntax.js';
 import { isPool } from '../program/pools.js';
-import { covers, mentions, type Transaction, transactionsOf } from '../program/transactions.js';
+import { callsIn, covers, mentions, type Transaction, transactionsOf } from '../program/transactions.js';
 import type { Check, Finding } from './rule.js';
 
 export const noPoolInTransaction: Check = {
@@ -17,7 +26,7 @@ export const noPoolInTransaction: Check = {
       const { library, handle } = transaction;
       // MikroORM finds the transaction of the calling code by itself.
       if (library === 'mikro-orm' || (!handle && library !== 'prisma')) continue;
-      for (const call of file.all('CallExpression')) yield* atCall(project, file, transaction, call);
+      for (const call of callsIn(file, transaction)) yield* atCall(project, file, transaction, call);
       for (const query of file.all('TaggedTemplateExpression')) yield* atQuery(project, file, transaction, query);
     }
   },
@@ -29,7 +38,6 @@ function* atCall(
   transaction: Transaction,
   call: CallExpression,
 ): Generator<Finding> {
-  if (!covers(file, transaction, call)) return;
   yield* atQuery(project, file, transaction, call);
   const whole = outermost(file, call);
   if (!isRun(file, whole) || mentions(file, transaction, whole)) return;
@@ -41,17 +49,20 @@ function* atCall(
     return;
   }
   if (helper.node === transaction.body) return;
-  const use = usesOf(project, helper).find(({ parameter, pool }) => {
+  for (const { parameter, pool, name, file: home, node } of usesOf(project, helper)) {
     const given = parameter === -1 ? undefined : argumentOf(file, call, helper, parameter);
-    if (given) return isPoolOf(project, given.file, transaction, given.reference);
-    return pool !== undefined && pool === transaction.outside;
-  });
-  if (!use) return;
-  const { line } = use.file.positionOf(use.node);
-  yield {
-    node: call,
-    problem: `\`${helper.name}()\` runs its query through \`${use.name}\` (${use.file.path}:${line}), on a connection outside of the transaction`,
-  };
+    const isOutside = given
+      ? isPoolOf(project, given.file, transaction, given.reference)
+      : pool !== undefined && pool === transaction.outside;
+    if (!isOutside) continue;
+    const { line } = home.positionOf(node);
+    const through = given ? nameOf(given.reference) : name;
+    yield {
+      node: call,
+      problem: `\`${helper.name}()\` runs its query through \`${through}\` (${home.path}:${line}), on a connection outside of the transaction`,
+    };
+    return;
+  }
 }
 
 const outsideOf = (what: string): string => `${what} on a connection outside of the transaction`;
@@ -84,22 +95,7 @@ function* atQuery(project: Project, file: SourceFile, transaction: Transaction, 
   };
 }
 
-const NO_QUERIES = new Set([
-  'end',
-  'close',
-  'destroy',
-  'release',
-  'connect',
-  'on',
-  'once',
-  'off',
-  'emit',
-  '$disconnect',
-  '$connect',
-  'initialize',
-  'getClient',
-  'getConnection',
-]);
+const NO_QUERIES = /^(?:connect|\$connect|initialize|getClient|getConnection)$/;
 
 /** What a query is called in a library that the file does not tell. */
 const QUERIES =
@@ -115,7 +111,8 @@ function poolUsedBy(project: Project, file: SourceFile, transaction: Transaction
     // `db('users')` and sql`...` have no name after the pool
     const isQuery =
       names &&
-      !NO_QUERIES.has(first) &&
+      !NO_QUERIES.test(first) &&
+      !NO_QUERY.test(first) &&
       (library !== undefined || first === '' || names.some((name) => QUERIES.test(name)));
     if (isQuery && !(is(query, 'CallExpression') && isOpener(query, first))) return nameOf(pool);
   }
@@ -150,12 +147,12 @@ function modelOf(file: SourceFile, query: Node): string | undefined {
   const isKnown =
     !options || (is(options, 'ObjectExpression') && options.properties.every((each) => is(each, 'Property')));
   if (name === undefined || !isKnown) return undefined;
-  if (/^[A-Z][a-z]/.test(name)) return name;
+  if (/^[A-Z]\w*[a-z]/.test(name)) return name;
   // const order = await Order.findByPk(id); await order.save()
   const init = file.variableOf(method.receiver)?.init;
   const { base, names } = init ? chainOf(awaited(init)) : { base: query, names: [] };
   const model = names.at(-2) ?? (is(base, 'Identifier') ? base.name : '');
-  return /^[A-Z][a-z]/.test(model) && /^(?:find|create)/.test(names.at(-1) ?? '') ? name : undefined;
+  return /^[A-Z]\w*[a-z]/.test(model) && /^(?:find|create)/.test(names.at(-1) ?? '') ? name : undefined;
 }
 
 /** A transaction of its own is not a query of this one. */

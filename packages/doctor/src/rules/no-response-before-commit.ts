@@ -1,7 +1,7 @@
 import type { CallExpression, Node } from 'oxc-parser';
 import type { SourceFile } from '../program/source-file.js';
 import { chainOf, endOf, is, isFunction, methodCall, startOf, within } from '../program/syntax.js';
-import { covers, type Transaction, transactionsOf } from '../program/transactions.js';
+import { callsIn, type Transaction, transactionsOf } from '../program/transactions.js';
 import type { Check } from './rule.js';
 
 const SENDS = new Set(['json', 'jsonp', 'send', 'sendStatus', 'end', 'redirect', 'render', 'sendFile', 'download']);
@@ -15,8 +15,8 @@ export const noResponseBeforeCommit: Check = {
     for (const transaction of transactionsOf(project, file)) {
       // Ambit sends what a handler responds after COMMIT.
       if (transaction.library === 'ambit') continue;
-      for (const call of file.all('CallExpression')) {
-        if (!sends(file, call) || isRefusal(call) || !covers(file, transaction, call)) continue;
+      for (const call of callsIn(file, transaction)) {
+        if (!sends(file, call) || isRefusal(call)) continue;
         if (transaction.finishes.length > 0 && !commitFollows(file, transaction, call)) continue;
         yield {
           node: call,

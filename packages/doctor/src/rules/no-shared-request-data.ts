@@ -2,7 +2,7 @@ import type { AssignmentExpression, CallExpression, Node } from 'oxc-parser';
 import { type Helper, helperCalledBy } from '../program/calls.js';
 import { sharedBecause } from '../program/lifetimes.js';
 import type { Project } from '../program/project.js';
-import { requestDataIn } from '../program/requests.js';
+import { hasRequests, requestDataIn } from '../program/requests.js';
 import { isSame, isVariable, nameOf, type SourceFile } from '../program/source-file.js';
 import { chainOf, endOf, is, isClass, methodCall, startOf, unwrapped, within } from '../program/syntax.js';
 import type { Check, Finding } from './rule.js';
@@ -17,6 +17,7 @@ export const noSharedRequestData: Check = {
   description: 'Data of a request is not kept by what many requests share',
   fix: 'Pass it as an argument, keep it on the request, or in an object of the request, as a scope does.',
   *find(file, project) {
+    if (!hasRequests(file)) return;
     for (const assignment of file.all('AssignmentExpression')) {
       if (!['=', '??=', '||='].includes(assignment.operator)) continue;
       const where = sharedTarget(project, file, assignment.left);
@@ -53,42 +54,45 @@ function isReadLater(file: SourceFile, assignment: AssignmentExpression): boolea
 function* atCall(project: Project, file: SourceFile, call: CallExpression): Generator<Finding> {
   const [first, second] = call.arguments;
   const method = methodCall(call);
-  const last = call.arguments.at(-1);
-  const data = last && requestDataIn(file, last);
-  if (!first || data === undefined) return;
-  const kept = (name: string, reason: string): Finding => ({
-    node: call,
-    problem: `\`${name}\` keeps \`${data}\`, and ${reason}${FIX}`,
-  });
-  if (second && method?.name === 'assign' && is(method.receiver, 'Identifier') && method.receiver.name === 'Object') {
+  const found = function* (value: Node | undefined, name: string, where: Shared | undefined): Generator<Finding> {
+    const data = value && where && requestDataIn(file, value);
+    if (data !== undefined && where && value && isOfTheCaller(name, data, value))
+      yield { node: call, problem: `\`${name}\` keeps \`${data}\`, and ${where.reason}${FIX}` };
+  };
+  if (first && method?.name === 'assign' && is(method.receiver, 'Identifier') && method.receiver.name === 'Object') {
     const where = sharedTarget(project, file, first);
-    if (where && isOfTheCaller(where.name, data, second)) yield kept(where.name, where.reason);
-  } else if (method?.name === 'set' && second && is(first, 'Literal') && typeof first.value === 'string') {
+    yield* found(second, where?.name ?? '', where);
+  } else if (method?.name === 'set' && is(first, 'Literal') && typeof first.value === 'string') {
     // With a key of its own for each request it is a map of requests.
-    const where = sharedTarget(project, file, method.receiver);
     const variable = file.variableOf(method.receiver);
     const isKept = variable?.name === 'app' || (variable && is(project.valueOf(file, variable)?.node, 'NewExpression'));
-    if (where && isKept && isOfTheCaller(first.value, data, second))
-      yield kept(`${where.name}.${first.value}`, where.reason);
+    if (isKept) yield* found(second, `${variable.name}.${first.value}`, sharedTarget(project, file, method.receiver));
   }
   const helper = helperCalledBy(project, file, call);
-  const where = helper && setBy(project, helper, call, file);
-  if (helper && where && isOfTheCaller(`${helper.name} ${where.name}`, data, first))
-    yield kept(`${helper.name}() sets ${where.name}, which`, where.reason);
+  for (const { at, where } of helper ? settersIn(project, helper) : [])
+    yield* found(call.arguments[at], `${where.name} of ${helper?.name ?? ''}()`, where);
 }
 
-/** What a setter keeps of a parameter that is given data of a request. */
-function setBy(project: Project, { file, node }: Helper, call: CallExpression, caller: SourceFile): Shared | undefined {
+/** What a setter keeps, and of which parameter. */
+interface Setter {
+  readonly at: number;
+  readonly where: Shared;
+}
+const setters = new WeakMap<Node, readonly Setter[]>();
+
+function settersIn(project: Project, { file, node }: Helper): readonly Setter[] {
+  const known = setters.get(node);
+  if (known) return known;
+  const list: Setter[] = [];
   for (const each of node.body ? within(node.body) : []) {
     if (!is(each, 'AssignmentExpression') || each.operator !== '=') continue;
     const variable = file.variableOf(each.right);
     const at = variable ? node.params.findIndex((parameter) => parameter === variable.node) : -1;
-    const argument = call.arguments[at];
-    if (!argument || requestDataIn(caller, argument) === undefined) continue;
-    const where = sharedTarget(project, file, each.left);
-    if (where) return where;
+    const where = at === -1 ? undefined : sharedTarget(project, file, each.left);
+    if (where) list.push({ at, where });
   }
-  return undefined;
+  setters.set(node, list);
+  return list;
 }
 
 interface Shared {
