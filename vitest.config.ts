@@ -60,7 +60,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-const TESTS = '{{packages/*,service,examples,examples/{conduit,nest,tenants},tools}/test,test/{hosts,simulation}}/**/*';
+const TESTS = '{{packages/*,service,examples,examples/{conduit,nest},tools}/test,test/{hosts,simulation}}/**/*';
 /*
  * What `npm test` leaves to `npm run check`, whose steps have the same names.
  * The contract on further hosts, and the runs of random clients on all of them.
@@ -90,7 +90,6 @@ const PROGRAMS = [
   'service/test/{small-heap.isolated,replicas,start,stock-command,stop,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas}.test.ts',
   'examples/recipes/test/*.test.ts',
-  'examples/tenants/test/*.test.ts',
   'tools/test/{docs,graphs-agree,release}.test.ts',
 ];
 /**

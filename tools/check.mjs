@@ -70,7 +70,6 @@ const STEPS = {
   lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
   galera: `${SERVERS} && node lab/run.mjs galera --short`,
   'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,
-  tenants: `${RANDOM} MOVES=30 vitest run --project programs examples/tenants/test/kills`,
   plans: 'PLAN_ROWS=1000000 vitest run --project contracts service/test/query-plans',
   readme: 'node tools/try.mjs readme',
   // The benchmarks have dependencies of their own.
@@ -99,7 +98,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation model lab-all tenants stays ' +
+  'simulation model lab-all stays ' +
   'plans all-pages sandboxes beside matrix package-managers create-all hosts-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
