@@ -84,6 +84,7 @@ const PROGRAMS = [
   'packages/doctor/test/oxlint.test.ts',
   'packages/idempotency/test/rollback-on-timeout.test.ts',
   'packages/outbox/test/{kills,summer-time}.test.ts',
+  'packages/replay/test/{command,failures}.test.ts',
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
   'service/test/{backup,events,log-output,migrations}.test.ts',
   'service/test/storage-faults.test.ts',

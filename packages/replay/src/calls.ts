@@ -3,7 +3,7 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
 import type { Bytes } from './data.js';
-import { Kept, type OpenRecording, packedError, type Step } from './recording.js';
+import { Kept, type OpenCall, type OpenRecording, type OpenStep } from './recording.js';
 
 /** Node's own, also while it is replaced. */
 export const realRequest = http.request;
@@ -55,14 +55,17 @@ export function recordCalls(current: () => OpenRecording | undefined): () => voi
     async function fetch(input, init) {
       const recording = current();
       if (!recording || recording.isOver) return real(input, init);
-      const step = recording.begin({ kind: 'call', ...callOf(input, init) });
+      const { name, url, body: text } = callOf(input, init);
+      const sentBody = text && new Kept(recording, `the body of ${name} ${url}`);
+      sentBody?.add(text?.text);
+      const [step, call] = begin(recording, name, { url, ...(sentBody && { body: sentBody }) });
       try {
         const response = await real(input, init);
-        const body = keep(recording, step, response.status, [...response.headers]);
+        const body = keep(recording, step, call, response.status, [...response.headers]);
         if (response.body) void read(response.clone(), body);
         return response;
       } catch (error) {
-        recording.settle(step, { error: packedError(error) });
+        recording.fail(step, error);
         throw error;
       }
     };
@@ -76,12 +79,24 @@ export function recordCalls(current: () => OpenRecording | undefined): () => voi
   return replaceCalls(ownFetch, wrap);
 }
 
+function begin(recording: OpenRecording, name: string, call: OpenCall): [OpenStep | undefined, OpenCall] {
+  const step = recording.begin('call', { name });
+  if (step) step.call = call;
+  return [step, call];
+}
+
 /** The body of the response is kept while it arrives. */
-function keep(recording: OpenRecording, step: Step | undefined, status: number, headers: [string, string][]): Kept {
-  const body = new Kept(recording, `the response to ${step?.name} ${step?.url}`);
-  recording.settle(step, { status, headers });
-  if (step) Object.defineProperty(step, 'response', { get: () => body.bytes, enumerable: true, configurable: true });
-  return body;
+function keep(
+  recording: OpenRecording,
+  step: OpenStep | undefined,
+  call: OpenCall,
+  status: number,
+  headers: [string, string][],
+): Kept {
+  recording.settle(step);
+  call.status = status;
+  call.headers = headers;
+  return (call.response = new Kept(recording, `the response of ${call.url}`));
 }
 
 async function read(response: Response, body: Kept): Promise<void> {
@@ -96,8 +111,7 @@ function follow(request: ClientRequest, recording: OpenRecording): void {
   const { protocol, host, path } = request;
   const written = new Kept(recording, `the body of ${request.method} ${host}`);
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`;
-  const step = recording.begin({ kind: 'call', name: request.method, url });
-  if (step) Object.defineProperty(step, 'body', { get: () => written.bytes, enumerable: true, configurable: true });
+  const [step, call] = begin(recording, request.method, { url, body: written });
   for (const name of ['write', 'end'] as const) {
     const real = request[name].bind(request) as (...args: unknown[]) => never;
     request[name] = (...args: unknown[]) => {
@@ -111,12 +125,12 @@ function follow(request: ClientRequest, recording: OpenRecording): void {
     if (args[0] === 'response') {
       const response = args[1] as IncomingMessage;
       const headers = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
-      tapBody(response, keep(recording, step, response.statusCode ?? 0, headers));
+      tapBody(response, keep(recording, step, call, response.statusCode ?? 0, headers));
     }
     return emit(...args);
   };
   request.once(errorMonitor, (error) => {
-    if (step?.settled === undefined) recording.settle(step, { error: packedError(error) });
+    if (step?.settled === undefined) recording.fail(step, error);
   });
 }
 

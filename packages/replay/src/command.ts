@@ -62,7 +62,7 @@ export async function replayCommand(args: readonly string[], terminal: Terminal)
     const differing: string[] = [];
     for (const file of files) {
       const replayed = await replay(() => application(resolve(app ?? '')), file);
-      const difference = differenceOf(replayed);
+      const difference = replayed.divergence ?? replayed.difference;
       if (all === undefined) print(described(replayed, difference));
       if (difference !== undefined) differing.push(`${file}: ${difference}`);
     }
@@ -100,14 +100,6 @@ async function application(path: string): Promise<never> {
   const found = (app ?? byDefault) as ReplayableApplication | undefined;
   if (!found) throw new Error(`${path} exports no app`);
   return found as never;
-}
-
-/** What is not as it was recorded. */
-function differenceOf({ divergence, difference, error, recording }: Replayed): string | undefined {
-  if (divergence !== undefined) return divergence;
-  if (difference !== undefined) return difference;
-  const [now, recorded] = [error, recording.outcome.error].map((one) => one && `${one.name}: ${one.message}`);
-  return now === recorded ? undefined : `it fails with ${now ?? 'nothing'}, the recording has ${recorded ?? 'nothing'}`;
 }
 
 function described({ status, error, recording, beyond }: Replayed, difference: string | undefined): string {

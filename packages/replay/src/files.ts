@@ -51,6 +51,7 @@ export class Folder {
 
 /** `POST-orders-7f3a1c.json`: the path may have secrets behind its first part. */
 function nameOf({ id, request: { method, url } }: Pick<Recording, 'id' | 'request'>): string {
-  const part = url.split(/[/?#]/).find((one) => /^[A-Za-z][A-Za-z_-]{0,30}$/.test(one)) ?? 'root';
+  const { pathname } = new URL(url, 'http://localhost');
+  const part = pathname.split('/').find((one) => /^[A-Za-z][A-Za-z_-]{0,30}$/.test(one)) ?? 'root';
   return `${method.replaceAll(/\W/g, '')}-${part}-${id}.json`;
 }

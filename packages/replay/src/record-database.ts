@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
 import type { Driver, Wire } from '@ambit/transaction/extension';
 import { packed, sizeOf } from './data.js';
-import { type OpenRecording, packedError, type Step } from './recording.js';
+import type { OpenRecording, OpenStep } from './recording.js';
 
 type Result = ExecuteResult<never>;
 type Current = () => OpenRecording | undefined;
@@ -38,7 +38,7 @@ function inFrontOf(driver: Driver, current: Current): Driver {
     const recording = current();
     if (!recording || recording.isOver) return driver.connect(options);
     const refused = (error: unknown): never => {
-      recording.settle(recording.begin({ kind: 'connect' }), { error: packedError(error) });
+      recording.fail(recording.begin('connect', {}), error);
       throw error;
     };
     try {
@@ -57,8 +57,8 @@ function inFrontOf(driver: Driver, current: Current): Driver {
     // It is known only now whether the statement needs a connection; then it is recorded there.
     const note = (result: Result | undefined): void => {
       if (!result) return;
-      const step = recording.begin({ kind: 'statement' }, statement.sql, statement.params ?? []);
-      settle(recording, step, result);
+      const { sql, params = [] } = statement;
+      settle(recording, recording.begin('statement', { sql, params }), result);
     };
     if (!(running instanceof Promise)) note(running);
     else running.then(note, () => undefined);
@@ -68,34 +68,34 @@ function inFrontOf(driver: Driver, current: Current): Driver {
 }
 
 /** The rows are copied, because the application may change them. */
-function settle(recording: OpenRecording, step: Step | undefined, result: Result, state: Partial<Step> = {}): void {
-  if (!step || recording.isOver) return;
-  const { rows, rowCount, command, insertId, fields } = result as ExecuteResult<Readonly<Record<string, unknown>>>;
-  const [first] = rows ?? [];
+function settle(recording: OpenRecording, step: OpenStep | undefined, result: Result): void {
+  if (!recording.settle(step)) return;
+  const { rows = [], fields = [] } = result as Partial<ExecuteResult<Readonly<Record<string, unknown>>>>;
+  const [first] = rows;
   const columns = first && !Array.isArray(first) ? Object.keys(first) : undefined;
   let size = columns ? sizeOf(columns) : 0;
   const copies: unknown[][] = [];
-  for (const row of rows ?? []) {
-    const copy = Object.values(row).map((cell) =>
-      typeof cell === 'object' || typeof cell === 'bigint' ? packed(cell) : cell,
-    );
-    size += sizeOf(copy);
+  for (const row of rows) {
+    const copy = Object.values(row);
+    for (let i = 0; i < copy.length; i += 1) {
+      const cell = copy[i];
+      if (typeof cell === 'string') size += cell.length + 2;
+      else if (typeof cell !== 'object' || cell === null) size += 8;
+      else {
+        copy[i] = packed(cell);
+        size += sizeOf(copy[i]);
+      }
+    }
     copies.push(copy);
     if (size > MOST) break;
   }
-  recording.settle(
-    step,
-    {
-      ...state,
-      ...(columns && { columns }),
-      rows: copies,
-      rowCount: rowCount ?? null,
-      command,
-      ...(insertId !== undefined && { insertId }),
-      ...(fields && fields.length > 0 && { fields: fields.map(fieldOf) }),
-    },
-    size,
-  );
+  step.rowCount = result.rowCount ?? null;
+  step.command = result.command;
+  step.insertId = result.insertId;
+  if (!recording.has(size)) return recording.leaveOut(step);
+  step.columns = columns;
+  step.rows = copies;
+  if (fields.length > 0) step.fields = fields.map(fieldOf);
 }
 
 /** More rows are in no recording. */
@@ -109,7 +109,7 @@ class RecordedWire implements Wire {
   readonly #wire: Wire;
   readonly #recording: OpenRecording;
   readonly #number: number;
-  #last: Step | undefined = undefined;
+  #last: OpenStep | undefined = undefined;
 
   constructor(wire: Wire, recording: OpenRecording) {
     this.#wire = wire;
@@ -121,7 +121,7 @@ class RecordedWire implements Wire {
 
   get isLost(): boolean {
     const { isLost } = this.#wire;
-    if (isLost && this.#last && !this.#recording.isOver) this.#last.isLost = true;
+    if (isLost) this.#note(this.#last);
     return isLost;
   }
 
@@ -138,10 +138,19 @@ class RecordedWire implements Wire {
   }
 
   send(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Result | Promise<Result> {
-    const step = (this.#last = this.#recording.begin({ kind: 'statement', wire: this.#number }, sql, params));
-    const succeeded = (result: Result): void => settle(this.#recording, step, result, this.#state());
-    const failed = (error: unknown): void =>
-      this.#recording.settle(step, { error: packedError(error), ...this.#state() });
+    const step = (this.#last = this.#recording.begin('statement', {
+      wire: this.#number,
+      sql,
+      ...(params && { params }),
+    }));
+    const succeeded = (result: Result): void => {
+      this.#note(step);
+      settle(this.#recording, step, result);
+    };
+    const failed = (error: unknown): void => {
+      this.#note(step);
+      this.#recording.fail(step, error);
+    };
     try {
       const sent = this.#wire.send(sql, params, options);
       // Not chained: a statement costs no further promise that somebody awaits.
@@ -162,11 +171,11 @@ class RecordedWire implements Wire {
     return this.#wire.release(possiblyBroken);
   }
 
-  #state(): Partial<Step> {
-    const { outsideTransaction, isLost } = this.#wire;
-    return {
-      ...(outsideTransaction !== undefined && { outside: outsideTransaction }),
-      ...(isLost && { isLost: true as const }),
-    };
+  #note(step: OpenStep | undefined): void {
+    if (!step || this.#recording.isOver) return;
+    const { outsideTransaction, isLost, lostBecause } = this.#wire;
+    step.outside = outsideTransaction;
+    step.isLost = isLost;
+    step.lostBecause = lostBecause;
   }
 }

@@ -10,7 +10,7 @@ import { tapChance } from './chance.js';
 import { packed } from './data.js';
 import { Folder } from './files.js';
 import { recordDrivers } from './record-database.js';
-import { OpenRecording, type Outcome, type Recording } from './recording.js';
+import { Kept, OpenRecording, type Outcome, type Recording } from './recording.js';
 import { redact, type RedactOptions } from './redact.js';
 
 /** Which requests are kept, where, and what is replaced in them. */
@@ -83,7 +83,8 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
   const finish = (recording: OpenRecording, status: number | undefined, left: number | undefined): void => {
     if (recording.isOver) return;
     recording.isOver = true;
-    const { milliseconds, error } = recording;
+    const { error } = recording;
+    const milliseconds = Math.round(recording.milliseconds * 10) / 10;
     const outcome: Outcome = {
       ...(status !== undefined && { status }),
       ...(error && { error }),
@@ -107,12 +108,10 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
 
   const begin = (request: IncomingMessage, response: ServerResponse): OpenRecording => {
     const { method = '', url = '', rawHeaders } = request;
-    const headers = rawHeaders.flatMap((name, i): [string, string][] =>
-      i % 2 === 0 ? [[name, rawHeaders[i + 1] ?? '']] : [],
-    );
-    const recording = new OpenRecording({ method, url, headers }, maxBytes);
+    const recording = new OpenRecording({ method, url, rawHeaders }, maxBytes);
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
-    if (length !== '0' || coding !== undefined) tapBody(request, recording.body);
+    if (length !== '0' || coding !== undefined)
+      tapBody(request, (recording.body = new Kept(recording, 'the body of the request')));
     if (responses) tapResponse(response, recording);
     response.once('close', () => {
       const isSent = response.writableFinished;
@@ -129,7 +128,8 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
     tapChance((source, make) => {
       const value = make();
       const recording = current();
-      recording?.settle(recording.begin({ kind: 'random', name: source }), { value: packed(value) });
+      const step = recording?.begin('random', { name: source });
+      if (recording?.settle(step)) step.value = packed(value);
       return value;
     }),
   ];
@@ -153,17 +153,21 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
       (handler) =>
       async (request, ...rest) => {
         const { method, url, headers } = request;
-        const recording = new OpenRecording({ method, url, headers: [...headers] }, maxBytes);
+        const recording = new OpenRecording({ method, url, rawHeaders: [...headers].flat() }, maxBytes);
         const copy = request.body ? request.clone() : undefined;
         return contexts.run(recording, async () => {
-          if (copy) recording.body.add(new Uint8Array(await copy.arrayBuffer()));
+          if (copy) {
+            recording.body = new Kept(recording, 'the body of the request');
+            recording.body.add(new Uint8Array(await copy.arrayBuffer()));
+          }
           const left = (): void => finish(recording, undefined, recording.steps.length);
           request.signal.addEventListener('abort', left);
           try {
             const response = await handler(request, ...rest);
             if (responses) {
               recording.responseHeaders = [...response.headers];
-              if (response.body) recording.response.add(new Uint8Array(await response.clone().arrayBuffer()));
+              const body = (recording.response = new Kept(recording, 'the body of the response'));
+              if (response.body) body.add(new Uint8Array(await response.clone().arrayBuffer()));
             }
             finish(recording, response.status, undefined);
             return response;
@@ -200,10 +204,11 @@ function noteForeignPool(recording: OpenRecording | undefined): void {
 }
 
 function tapResponse(response: ServerResponse, recording: OpenRecording): void {
+  const body = (recording.response = new Kept(recording, 'the body of the response'));
   for (const name of ['write', 'end'] as const) {
     const real = response[name].bind(response) as (...args: unknown[]) => never;
     response[name] = (...args: unknown[]) => {
-      recording.response.add(args[0], args[1]);
+      body.add(args[0], args[1]);
       return real(...args);
     };
   }

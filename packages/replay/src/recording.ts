@@ -36,8 +36,8 @@ export interface Step {
   /** Its place among all that was asked for and was settled. */
   readonly asked: number;
   /** Undefined where it was in progress when the request completed. */
-  settled?: number;
-  took?: number;
+  readonly settled?: number;
+  readonly took?: number;
   /** The connection; none for a statement that needed none. */
   readonly wire?: number;
   /** The statement, as a place in `texts`. */
@@ -53,6 +53,8 @@ export interface Step {
   /** The database has no transaction open on the connection, where the driver says so. */
   outside?: boolean;
   isLost?: true;
+  /** The error of the connection, as the driver says it. */
+  readonly lostBecause?: unknown;
   error?: unknown;
   /** Its data is not in the recording, which would be larger than `maxBytes`. */
   leftOut?: true;
@@ -104,76 +106,115 @@ export interface Recording {
 const MOST_STEPS = 5000;
 /** Of a step without its data. */
 const STEP_BYTES = 100;
+/** Shorter ones are in the code, and as a reference take nothing. */
+const LONG_TEXT = 1000;
 
 export interface Arrived {
   readonly method: string;
   readonly url: string;
-  readonly headers: readonly Pair[];
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** A step while its request is open. All steps have one shape: they are made on the path of each statement. */
+export class OpenStep {
+  settled: number | undefined = undefined;
+  done = 0;
+  columns: readonly string[] | undefined = undefined;
+  rows: readonly (readonly unknown[])[] | undefined = undefined;
+  rowCount: number | null = null;
+  command: string | undefined = undefined;
+  insertId: number | undefined = undefined;
+  fields: Step['fields'] = undefined;
+  outside: boolean | undefined = undefined;
+  isLost = false;
+  lostBecause: unknown = undefined;
+  hasFailed = false;
+  error: unknown = undefined;
+  value: unknown = undefined;
+  isLeftOut = false;
+  call: OpenCall | undefined = undefined;
+
+  constructor(
+    readonly kind: Step['kind'],
+    readonly at: number,
+    readonly asked: number,
+    readonly name: string | undefined,
+    readonly wire: number | undefined,
+    readonly sql: string | undefined,
+    public params: readonly unknown[] | undefined,
+  ) {}
+}
+
+/** A request to another server; its bodies are kept while they pass. */
+export interface OpenCall {
+  readonly url: string;
+  readonly body?: Kept;
+  status?: number;
+  headers?: readonly Pair[];
+  response?: Kept;
 }
 
 /** The recording of a request in progress. It keeps copies of values, no more of them than its limit allows, and makes JSON of nothing. */
 export class OpenRecording {
   readonly arrived: Arrived;
   readonly arrivedAt = Date.now();
-  readonly steps: Step[] = [];
+  readonly steps: OpenStep[] = [];
   readonly leftOut: string[] = [];
-  readonly body: Kept;
-  readonly response: Kept;
+  body: Kept | undefined = undefined;
+  response: Kept | undefined = undefined;
   responseHeaders: readonly Pair[] = [];
   error: Failure | undefined = undefined;
   wires = 0;
   isSynchronous = false;
   isOver = false;
   readonly #start = performance.now();
-  readonly #texts = new Map<string, number>();
   #left: number;
   #ticks = 0;
 
   constructor(arrived: Arrived, maxBytes: number) {
     this.arrived = arrived;
     this.#left = maxBytes;
-    this.body = new Kept(this, 'the body of the request');
-    this.response = new Kept(this, 'the body of the response');
   }
 
   get milliseconds(): number {
-    return Math.round((performance.now() - this.#start) * 10) / 10;
-  }
-
-  get texts(): readonly string[] {
-    return [...this.#texts.keys()];
+    return performance.now() - this.#start;
   }
 
   /** Undefined once the request has completed, or has had too many steps. */
   begin(
-    what: Omit<Step, 'at' | 'asked' | 'params' | 'sql'>,
-    sql?: string,
-    params?: readonly unknown[],
-  ): Step | undefined {
+    kind: Step['kind'],
+    { name, wire, sql, params }: { name?: string; wire?: number; sql?: string; params?: readonly unknown[] },
+  ): OpenStep | undefined {
     if (this.isOver) return undefined;
     if (this.steps.length >= MOST_STEPS) {
       this.note(`what came after step ${MOST_STEPS}`);
       return undefined;
     }
-    const step: Step = {
-      ...what,
-      at: this.milliseconds,
-      asked: (this.#ticks += 1),
-      ...(sql !== undefined && { sql: this.#textOf(sql) }),
-      ...(params && { params: params.map((one) => packed(one)) }),
-    };
-    if (!this.has(STEP_BYTES + (params ? sizeOf(params) : 0) + sizeOf(what))) this.#leaveOut(step);
+    const copy = params && params.length > 0 ? params.map(copyOf) : params;
+    const step = new OpenStep(kind, this.milliseconds, (this.#ticks += 1), name, wire, sql, copy);
     this.steps.push(step);
+    const size =
+      STEP_BYTES + (sql !== undefined && sql.length > LONG_TEXT ? sql.length : 0) + (copy ? sizeOf(copy) : 0);
+    if (!this.has(size)) {
+      this.leaveOut(step);
+      step.params = undefined;
+    }
     return step;
   }
 
-  settle(step: Step | undefined, outcome: Partial<Step>, size = sizeOf(outcome)): void {
-    if (!step || this.isOver) return;
+  /** Returns whether its outcome is kept. */
+  settle(step: OpenStep | undefined): step is OpenStep {
+    if (!step || this.isOver) return false;
     step.settled = this.#ticks += 1;
-    step.took = Math.round((this.milliseconds - step.at) * 10) / 10;
-    if (step.leftOut) return;
-    if (this.has(size)) Object.assign(step, outcome);
-    else this.#leaveOut(step);
+    step.done = this.milliseconds;
+    return !step.isLeftOut;
+  }
+
+  fail(step: OpenStep | undefined, error: unknown): void {
+    if (!this.settle(step)) return;
+    step.hasFailed = true;
+    step.error = error;
   }
 
   failed(error: unknown): void {
@@ -191,37 +232,69 @@ export class OpenRecording {
     if (!this.leftOut.includes(what)) this.leftOut.push(what);
   }
 
+  leaveOut(step: OpenStep): void {
+    step.isLeftOut = true;
+    step.rows = undefined;
+    this.note(`the data of step ${this.steps.indexOf(step) + 1} and of others as large`);
+  }
+
   /** As it is kept, before anything in it is replaced. */
   toRecording(id: string, outcome: Outcome, withResponse: boolean): Recording {
+    const { method, url, rawHeaders } = this.arrived;
+    const headers = rawHeaders.flatMap((name, i): Pair[] => (i % 2 === 0 ? [[name, rawHeaders[i + 1] ?? '']] : []));
+    const texts = [...new Set(this.steps.flatMap(({ sql }) => sql ?? []))];
     return {
       format: 1,
       id,
       arrivedAt: new Date(this.arrivedAt).toISOString(),
       timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       isSynchronous: this.isSynchronous,
-      request: { ...this.arrived, ...(this.body.isEmpty ? {} : { body: this.body.bytes }) },
+      request: { method, url, headers, ...(this.body && !this.body.isEmpty && { body: this.body.bytes }) },
       outcome,
-      ...(withResponse && { response: { headers: this.responseHeaders, body: this.response.bytes } }),
-      texts: this.texts,
-      steps: this.steps,
+      ...(withResponse && { response: { headers: this.responseHeaders, body: this.response?.bytes ?? {} } }),
+      texts,
+      steps: this.steps.map((step) => closed(step, texts)),
       replaced: [],
       standIns: [],
       leftOut: this.leftOut,
     };
   }
+}
 
-  #leaveOut(step: Step): void {
-    step.leftOut = true;
-    this.note(`the data of step ${this.steps.length + (this.steps.includes(step) ? 0 : 1)} and of others as large`);
-  }
+/** Most parameters need no copy. */
+function copyOf(value: unknown): unknown {
+  return typeof value === 'string' || typeof value === 'boolean' || value === null ? value : packed(value);
+}
 
-  #textOf(sql: string): number {
-    const known = this.#texts.get(sql);
-    if (known !== undefined) return known;
-    this.#texts.set(sql, this.#texts.size);
-    if (!this.has(sql.length)) this.note('room for further statements');
-    return this.#texts.size - 1;
-  }
+const rounded = (ms: number): number => Math.round(ms * 10) / 10;
+
+function closed(step: OpenStep, texts: readonly string[]): Step {
+  const {
+    at,
+    sql,
+    settled,
+    done,
+    hasFailed,
+    error,
+    isLost,
+    lostBecause,
+    isLeftOut,
+    command,
+    rowCount,
+    call,
+    ...others
+  } = step;
+  return {
+    ...others,
+    at: rounded(at),
+    ...(sql !== undefined && { sql: texts.indexOf(sql) }),
+    ...(settled !== undefined && { settled, took: rounded(done - at) }),
+    ...(hasFailed && { error: packedError(error) }),
+    ...(isLost && { isLost, lostBecause: packedError(lostBecause) }),
+    ...(isLeftOut && { leftOut: true }),
+    ...(command !== undefined && { command, rowCount }),
+    ...(call && { ...call, body: call.body?.bytes, response: call.response?.bytes }),
+  } as Step;
 }
 
 /** The chunks of a body, as far as there is space for them. */

@@ -83,9 +83,13 @@ export class Client {
       signal: leaves.signal,
       ...(body && { body: new Uint8Array(unpackedBytes(body)) }),
     });
-    const responding = contexts.run(replaying, async () => app.fetch(request));
-    // It may fail after the client has left.
-    responding.catch(() => undefined);
+    // As recorded: what a fetch handler throws, its host responds to.
+    const responding = contexts
+      .run(replaying, async () => app.fetch(request))
+      .catch((error: unknown) => {
+        replaying.failed(error);
+        return new Response(undefined, { status: 500 });
+      });
     const response = await Promise.race([responding, left]);
     if (!response) return { status: undefined, headers: {}, body: Buffer.alloc(0) };
     const received = Buffer.from(await response.arrayBuffer());

@@ -83,6 +83,7 @@ class ReplayedWire extends Line implements Wire {
   readonly synchronous: boolean;
   readonly #replaying: Replaying;
   readonly #beyond: Beyond;
+  lostBecause: unknown = undefined;
   #hasBegun = false;
 
   constructor(replaying: Replaying, beyond: Beyond) {
@@ -107,6 +108,7 @@ class ReplayedWire extends Line implements Wire {
       const isOutside = step.outside && (isControl(sql) || step.error !== undefined || !this.#hasBegun);
       this.outside = step.outside === undefined ? undefined : isOutside;
       this.isLost = step.isLost ?? false;
+      this.lostBecause = step.isLost && unpackedError(step.lostBecause);
       return outcomeOf(this.#replaying, step, options);
     };
     return this.synchronous ? settle() : this.#replaying.later(step, settle);

@@ -34,7 +34,7 @@ export interface Replayed {
   readonly error: Failure | undefined;
   /** The first statement or call that the recording does not have: what was wanted, what the recording has, and the line that asked. */
   readonly divergence: string | undefined;
-  /** How the response differs from the recorded one, which is in recordings with `responses: true`. */
+  /** How the status, the error or the response differs from the recorded one; responses are in recordings with `responses: true`. */
   readonly difference: string | undefined;
   /** The recording that was replayed. */
   readonly recording: Recording;
@@ -147,18 +147,20 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Where what the client receives is another than in the recording, but for what the handler makes by itself. */
+/** What is another than in the recording, but for what the handler makes by itself. */
 function differenceOf(
-  { recording, statements }: Replaying,
+  { recording, statements, error }: Replaying,
   status: number | undefined,
   text: string,
 ): string | undefined {
   const { outcome, response } = recording;
   if (status !== outcome.status) return `the status is ${status}, the recording has ${outcome.status}`;
+  const isSame = (one: unknown, other: unknown): boolean =>
+    statements.bindings.match(one, other, { at: outcome.milliseconds }) !== undefined;
+  const [recorded, now] = [outcome.error, error].map((one) => (one ? `${one.name}: ${one.message}` : 'nothing'));
+  if (!isSame(recorded, now)) return `it fails with ${now}, the recording has ${recorded}`;
   if (!response) return undefined;
-  return firstDifference(parsed(unpackedBytes(response.body).toString('utf8')), parsed(text), '', (one, other) =>
-    Boolean(statements.bindings.match(one, other, { at: outcome.milliseconds })),
-  );
+  return firstDifference(parsed(unpackedBytes(response.body).toString('utf8')), parsed(text), 'body', isSame);
 }
 
 function firstDifference(
@@ -177,5 +179,5 @@ function firstDifference(
     }
   }
   const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 100);
-  return `body${path} is ${shown(now)}, the recording has ${shown(recorded)}`;
+  return `${path} is ${shown(now)}, the recording has ${shown(recorded)}`;
 }

@@ -88,7 +88,8 @@ export class Statements {
       text: shown(sql),
       match: (step) => {
         if (step.sql === undefined || this.#texts[step.sql] !== sql) return undefined;
-        return this.bindings.match(paramsOf(step), params, step);
+        // One whose parameters were left out is known by its text: it gives no rows, and says so.
+        return step.leftOut && !step.params ? [] : this.bindings.match(paramsOf(step), params, step);
       },
     };
   }
