@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { Container } from '@ambit/container';
+import type { DatabasePool } from '@ambit/transaction';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { record } from '../src/index.js';
-import { app, pool } from './support/app.mjs';
+// @ts-expect-error -- a program of a user, without types
+import { app as given, pool as givenPool } from './support/app.mjs';
 
+const app = given as { fetch(request: Request): Promise<Response> };
+const pool = givenPool as DatabasePool;
 const APP = join(import.meta.dirname, 'support/app.mjs');
 const AMBIT = join(import.meta.dirname, '../../inspector/dist/main.js');
 let project: string;

@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { IContainer } from '@ambit/container';
 import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/test-kit';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { record } from '../src/index.js';
-import { CASES, createShop, SCHEMA } from './support/shop.mjs';
+// @ts-expect-error -- a program of a user, without types
+import * as given from './support/shop.mjs';
 
 interface Outcome {
   readonly fault: string;
@@ -20,6 +22,21 @@ interface Outcome {
   readonly divergence?: string;
   readonly fixed: unknown;
 }
+
+interface Shop {
+  readonly SCHEMA: readonly string[];
+  readonly CASES: readonly { readonly fault: string; readonly host: string }[];
+  createShop(parts: object): Promise<{
+    readonly container: IContainer;
+    readonly hosts: {
+      readonly Express: RequestListener;
+      readonly Fastify: { ready(): PromiseLike<unknown>; readonly server: Server };
+      readonly 'node:http': Server;
+    };
+  }>;
+}
+
+const { CASES, createShop, SCHEMA } = given as Shop;
 
 async function listening(server: Server): Promise<string> {
   if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -44,7 +61,7 @@ test.skipIf(!hasPostgres)(
       pool,
       isFixed: false,
       upstream: await listening(upstream),
-      meanwhile: (sql) => others.query(sql),
+      meanwhile: (sql: string) => others.query(sql),
     });
     await hosts.Fastify.ready();
     const servers = {
