@@ -29,22 +29,6 @@ export const c = () =>
 `,
     },
     {
-      name: 'pg: the pool between BEGIN and COMMIT',
-      lines: [7],
-      code: `
-import { pool } from './pool.js';
-export async function place(order) {
-  const client = await pool.connect();
-  await client.query('BEGIN');
-  await client.query('INSERT INTO orders VALUES ($1)', [order]);
-  await pool.query('UPDATE stock SET left = left - 1');
-  await client.query('COMMIT');
-  await pool.query('NOTIFY orders');
-  client.release();
-}
-`,
-    },
-    {
       name: 'mysql2 and postgres.js',
       lines: [7, 13],
       code: `
@@ -342,20 +326,6 @@ server.post('/orders', (request, reply) =>
     return reply.send({ stored: true });
   }),
 );
-`,
-    },
-    {
-      name: 'between BEGIN and COMMIT',
-      lines: [7],
-      code: `
-import { pool } from './pool.js';
-app.post('/orders', async (req, res) => {
-  const client = await pool.connect();
-  await client.query('BEGIN');
-  await client.query('INSERT INTO orders VALUES ($1)', [req.body]);
-  res.json({ stored: true });
-  await client.query('COMMIT');
-});
 `,
     },
     {
