@@ -349,7 +349,10 @@ interface Finding {
   readonly shownAs?: string;
 }
 
-const AFTER_COMMIT = 'Do it in afterCommit(), or write it to an outbox.';
+const effect = (what: string): Finding => ({
+  cause: `${what} while a transaction was open, which a rollback does not undo`,
+  fix: 'Do it in afterCommit(), or write it to an outbox.',
+});
 
 const FINDINGS: Readonly<Record<string, Finding>> = {
   'outside-statement': {
@@ -365,18 +368,9 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
     fix: 'Send it before BEGIN or after COMMIT, or write it to an outbox.',
     shownAs: 'idle transaction',
   },
-  'connection-write': {
-    cause: 'Another server got data while a transaction was open, which a rollback does not undo',
-    fix: AFTER_COMMIT,
-  },
-  'file-write': {
-    cause: 'A file was written while a transaction was open, which a rollback does not undo',
-    fix: AFTER_COMMIT,
-  },
-  'child-process': {
-    cause: 'A process was started while a transaction was open, which a rollback does not undo',
-    fix: AFTER_COMMIT,
-  },
+  'connection-write': effect('Another server got data'),
+  'file-write': effect('A file was written'),
+  'child-process': effect('A process was started'),
   gap: {
     cause: 'A transaction was open for long without a statement, and kept its connection and its locks',
     fix: `It kept its connection and its locks meanwhile: ${EARLIER}`,
