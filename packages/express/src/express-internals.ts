@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { HeldResponse } from '@ambit/http/node';
 
 /*
@@ -10,7 +10,6 @@ import type { HeldResponse } from '@ambit/http/node';
  * | `handleRequest`, `handleError` of layers             | no version before 5.3 reports that a handler failed, and 5.3 not all failures          | a warning, once; routes with a transaction roll back and respond with 500       |
  * | `req.next`                                           | names the router in charge, and none behind all handlers, where Express itself responds | the same, for each response                                                     |
  * | `stack` of a router, `router` and `_router` of an app | the layers are reached by them                                                         | the same                                                                        |
- * | `req.res`, `res.req`                                 | Express sets them before it exchanges the prototypes of both                           | requests cost more before Node 24                                               |
  */
 const CALLS_HANDLER = ['handleRequest', 'handle_request'] as const;
 const CALLS_ERROR_HANDLER = ['handleError', 'handle_error'] as const;
@@ -57,8 +56,7 @@ export function useTransactions(): void {
 }
 
 /** As early as possible, so that routers of other copies of Express are observed before a request enters them. */
-export function enter(req: IncomingMessage, res: ServerResponse): void {
-  if (!ARE_SHARED) shareShapes(req, res);
+export function enter(req: IncomingMessage): void {
   if (areUsed || handlerFailed.hasSubscribers) observeRouters(req);
 }
 
@@ -172,24 +170,6 @@ export function watchFailures(req: object, held: HeldResponse): void {
 
 export function heldResponseOf(req: object): HeldResponse | undefined {
   return watchOf(req)?.held;
-}
-
-/** Since Node 24. */
-const ARE_SHARED = Number.parseInt(process.versions.v8, 10) >= 13;
-
-/**
- * Express exchanges the prototypes of every request and response. To older versions of V8 each is then of a shape of its
- * own, which is copied with every property it gets, and which no cache knows: on Node 20 that is a third of all the time
- * a request takes. As dictionaries they share one shape, and an object from which a property is deleted becomes one.
- */
-function shareShapes(req: IncomingMessage, res: ServerResponse): void {
-  putBack(req as IncomingMessage & { res?: unknown }, 'res');
-  putBack(res, 'req');
-}
-
-function putBack<T extends object>(target: T, key: keyof T): void {
-  const value = target[key];
-  if (Reflect.deleteProperty(target, key)) target[key] = value;
 }
 
 /** Express's own methods, such as `res.render()`, pass their failures to `req.next`; from now on only as long as `isOpen` says. */

@@ -18,6 +18,7 @@ import {
   type HeldResponseOptions,
   type LoadOptions,
   RequestHost,
+  shareShapes,
 } from '@ambit/http/node';
 import { inOwnContext } from '@ambit/transaction/host';
 import type { Request, RequestHandler, Response } from 'express';
@@ -125,10 +126,11 @@ export function containerMiddleware(
   const host = RequestHost.over(container, options, 'containerMiddleware()');
   return function openContainer(incoming, outgoing, next) {
     const req = incoming as Request;
+    shareShapes(incoming, outgoing);
     const request = new ConnectedRequest(req, outgoing, host);
     request.open((error) => {
       const { scope } = request;
-      enter(req, outgoing);
+      enter(req);
       if (scope) req.container = scope;
       next(error);
     });

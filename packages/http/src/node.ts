@@ -9,4 +9,5 @@ export {
   isBodyToCome,
 } from './held-response.js';
 export { ConnectedRequest } from './connection.js';
+export { shareShapes } from './node-internals.js';
 export { affordableRequests, type LoadOptions, RequestHost, type RequestHostOptions } from './request-host.js';

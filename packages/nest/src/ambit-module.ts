@@ -5,7 +5,7 @@ import { type ScopeDeclaration, verify, type VerifyOptions } from '@ambit/contai
 import { drainScopes } from '@ambit/container/work';
 import { drain, type DrainOptions, type ScopedRequest } from '@ambit/http';
 import { checkFunctions, invalidOption, type ParentScope, type RequestOptions } from '@ambit/http/host';
-import { ConnectedRequest, type LoadOptions, RequestHost } from '@ambit/http/node';
+import { ConnectedRequest, type LoadOptions, RequestHost, shareShapes } from '@ambit/http/node';
 import {
   type DynamicModule,
   type FactoryProvider,
@@ -190,7 +190,9 @@ export class AmbitModule {
     if (this.#isAttached || !adapter) return;
     this.#isAttached = true;
     observeReplies(adapter, replyingInTransactions);
+    const isExpress = adapter.getType() === 'express';
     adapter.use((req: ScopedRequest, res: ServerResponse, next: (error?: unknown) => void) => {
+      if (isExpress) shareShapes(req, res);
       const request = new ConnectedRequest(req, res, this.#host);
       request.open((error) => {
         const { scope } = request;
