@@ -245,9 +245,8 @@ export class HeldResponse {
     } finally {
       this.#isDeciding = false;
     }
-    const held = this.#held.splice(0);
-    for (const { next, error } of held) next(error);
-    if (held[0]) {
+    if (this.#held.length > 0) {
+      for (const { next, error } of this.#held.splice(0)) next(error);
       // The last handler of Express responds when it has read the request, and that must be refused while this response waits.
       await readRest(this.#req);
       await new Promise(setImmediate);
@@ -305,18 +304,22 @@ export class HeldResponse {
     respondPlainly(this.#res, this.#transaction.timeout ?? this.#failure?.error);
   }
 
-  async #close(status: number): Promise<void> {
-    let rollsBack = true;
+  #close(status: number): Promise<void> {
     try {
-      rollsBack = this.#failure !== undefined || this.#isUnseen || this.#transaction.rollbackOn(status);
-    } finally {
-      if (rollsBack) await this.#transaction.rollbackFor(status, this.#failure?.error);
+      if (!this.#failure && !this.#isUnseen && !this.#transaction.rollbackOn(status))
+        return this.#transaction.commitFor(status);
+    } catch (error) {
+      return this.#undo(status, { error });
     }
-    if (!rollsBack) await this.#transaction.commitFor(status);
+    return this.#undo(status);
+  }
+
+  async #undo(status: number, thrown?: { readonly error: unknown }): Promise<void> {
+    await this.#transaction.rollbackFor(status, this.#failure?.error);
+    if (thrown) throw thrown.error;
     // Express itself responds to OPTIONS where no handler does.
-    else if (this.#isUnseen && status < 400 && this.#req.method !== 'OPTIONS') {
+    if (this.#isUnseen && status < 400 && this.#req.method !== 'OPTIONS')
       throw new HttpError('AMBIT_HTTP_FAILURES_UNSEEN', nameOf(this.#req));
-    }
   }
 
   /** Its time limit has passed before anybody responded. The handler may never respond, so the error handlers do. */
@@ -341,23 +344,23 @@ export class HeldResponse {
  * @throws `HttpError` `AMBIT_TX_ALREADY_OPEN`: the request has a transaction already; `AMBIT_HTTP_HEAD_SENT`: the response has
  *   begun. `TransactionError`: no connection could be acquired, or BEGIN failed. `ContainerError`: the scope has no `IDatabasePool`
  */
-export async function beginTransaction(
+export function beginTransaction(
   req: ScopedRequest,
   res: ServerResponse,
   scope: IContainer,
   prepared: PreparedTransactionOptions,
   host: RequestHost,
 ): Promise<RequestTransaction> {
-  if (req.transactionScope) throw new HttpError('AMBIT_TX_ALREADY_OPEN');
-  if (res.headersSent) throw headSent(req, res);
+  if (req.transactionScope) return Promise.reject(new HttpError('AMBIT_TX_ALREADY_OPEN'));
+  if (res.headersSent) return Promise.reject(headSent(req, res));
   const transaction = new RequestTransaction(scope, prepared, undefined, isBodyToCome(req));
   const request = ConnectedRequest.ofResponse(req, res) ?? new ConnectedRequest(req, res, host);
   request.onDisconnect((reason) => void transaction.rollback(reason));
-  await transaction.begun;
-  if (!res.headersSent) return transaction;
+  const refuse = (): never => {
+    throw headSent(req, res);
+  };
   // A head that was sent cannot be held back until COMMIT, nor be replaced by an error.
-  await transaction.rollback();
-  throw headSent(req, res);
+  return transaction.begun.then(() => (res.headersSent ? transaction.rollback().then(refuse) : transaction));
 }
 
 /**

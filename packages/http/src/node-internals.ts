@@ -120,8 +120,8 @@ function putBack<T extends object>(target: T, key: keyof T): void {
 
 /** Emits the events within `run`: Node emits those of a body in the context of its socket. */
 export function emitWithin(emitter: EventEmitter, run: (emit: () => boolean) => boolean): void {
-  const emit = emitter.emit.bind(emitter);
-  emitter.emit = (...args: Parameters<typeof emit>) => run(() => emit(...args));
+  const { emit } = emitter;
+  emitter.emit = (...args: Parameters<typeof emit>) => run(() => emit.apply(emitter, args));
 }
 
 /** Calls `closeIdle` in place of the server's own `closeIdleConnections()`, and with it. */

@@ -19,7 +19,7 @@ import {
 } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { ErrorFilter } from './error-filter.js';
-import { replyingInTransactions } from './held-route.js';
+import { HeldRoute } from './held-route.js';
 import { methodInScope, SCOPE_SETTINGS, type ScopeSettings } from './in-scope.js';
 import { standIns } from './inject-scoped.js';
 import { methodNames, observeReplies, provideToLaterModules } from './nest-internals.js';
@@ -189,7 +189,7 @@ export class AmbitModule {
     const adapter = this.#adapterHost.httpAdapter as HttpServer | undefined;
     if (this.#isAttached || !adapter) return;
     this.#isAttached = true;
-    observeReplies(adapter, replyingInTransactions);
+    observeReplies(adapter, HeldRoute.of);
     const isExpress = adapter.getType() === 'express';
     adapter.use((req: ScopedRequest, res: ServerResponse, next: (error?: unknown) => void) => {
       if (isExpress) shareShapes(req, res);

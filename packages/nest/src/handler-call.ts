@@ -1,6 +1,6 @@
 import type { IContainer } from '@ambit/container';
 import { TransactionError } from '@ambit/transaction';
-import { isObservable, tap } from 'rxjs';
+import { isObservable, type Observable, type Observer, tap } from 'rxjs';
 
 /** The key under which the scope of a transaction keeps the call of its handler. */
 const CALL = Symbol.for('@ambit/nest/handler-call');
@@ -28,7 +28,7 @@ export class HandlerCall {
   readonly #handler: object;
   readonly #transaction: HandlerTransaction;
   #isRunning = false;
-  #reject: ((error: unknown) => void) | undefined = undefined;
+  #refuseAgain: ((error: unknown) => void) | undefined = undefined;
 
   constructor(handler: object, transaction: HandlerTransaction) {
     this.#handler = handler;
@@ -47,34 +47,46 @@ export class HandlerCall {
     return this.#isRunning;
   }
 
-  /** Runs the interceptors around the handler. Rejects where they call it again after it has failed. */
-  through<T>(interceptors: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      const succeed = (result: T): void => {
+  /** Passes on what the interceptors around the handler emit. Fails where they call it again after it has failed. */
+  through(interceptors: Observable<unknown>, receiver: Observer<unknown>): void {
+    this.#refuseAgain = (error) => receiver.error(error);
+    interceptors.subscribe({
+      next: (value) => receiver.next(value),
+      error: this.#refuseAgain,
+      complete: () => {
         if (this.#isRunning) this.#fail(new Error('An interceptor has responded before the handler had finished'));
-        resolve(result);
-      };
-      interceptors().then(succeed, reject);
+        receiver.complete();
+      },
     });
   }
 
   /** Runs the handler itself. */
-  async run(handle: () => Promise<unknown>): Promise<unknown> {
+  run(handle: () => unknown): unknown {
     if (this.failure) return this.#refuse(this.failure.error);
     const { join } = this.#transaction;
-    const finish = (): void => void (this.#isRunning = false);
     this.#isRunning = true;
     try {
-      const result = await (join ? join(handle) : handle());
-      if (isObservable(result))
-        return result.pipe(tap({ next: finish, complete: finish, error: (error) => this.#fail(error) }));
-      finish();
-      return result;
+      const result = join ? join(async () => handle()) : handle();
+      if (!(result instanceof Promise)) return this.#settle(result);
+      return result.then(
+        (value) => this.#settle(value),
+        (error: unknown) => {
+          this.#fail(error);
+          throw error;
+        },
+      );
     } catch (error) {
       this.#fail(error);
       throw error;
     }
+  }
+
+  #settle(result: unknown): unknown {
+    const finish = (): void => void (this.#isRunning = false);
+    if (isObservable(result))
+      return result.pipe(tap({ next: finish, complete: finish, error: (error) => this.#fail(error) }));
+    finish();
+    return result;
   }
 
   #fail(error: unknown): void {
@@ -88,7 +100,7 @@ export class HandlerCall {
   #refuse(cause: unknown): Promise<never> {
     const { name } = this.#handler as { readonly name: string };
     const what = `An interceptor, such as retry(), called ${name}() again, whose failure has rolled the transaction back. To try again, put @Transactional({ retries: 3 }) on a method of a provider, and none on the handler`;
-    this.#reject?.(new TransactionError('AMBIT_TX_FINISHED', what, { cause }));
+    this.#refuseAgain?.(new TransactionError('AMBIT_TX_FINISHED', what, { cause }));
     return new Promise(() => undefined);
   }
 }

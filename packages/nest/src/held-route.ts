@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { IContainer } from '@ambit/container';
 import {
   clearRepresentation,
   followTrailers,
@@ -7,10 +8,12 @@ import {
   type PreparedTransactionOptions,
   report,
   type Reporter,
+  type RequestTransaction,
 } from '@ambit/http/host';
-import { beginTransaction, HeldResponse, RequestHost } from '@ambit/http/node';
+import { beginTransaction, type ErrorHandlers, HeldResponse, RequestHost } from '@ambit/http/node';
 import type { ScopedRequest } from '@ambit/http';
-import { StreamableFile } from '@nestjs/common';
+import { type CallHandler, StreamableFile } from '@nestjs/common';
+import { AsyncSubject, EmptyError, type Observable } from 'rxjs';
 import { HandlerCall } from './handler-call.js';
 import { type Replying } from './nest-internals.js';
 
@@ -39,63 +42,72 @@ type Fail = (error: unknown) => unknown;
 type Phase = Fail | 'idle' | 'passed on' | 'returned';
 
 /** The handler of a route in its transaction: its response leaves after COMMIT, and what fails reaches the exception filters of the route. */
-export class HeldRoute {
-  static of(response: ServerResponse): HeldRoute | undefined {
+export class HeldRoute implements Replying, ErrorHandlers {
+  static of(this: void, response: object): HeldRoute | undefined {
     return (response as { [ROUTE]?: HeldRoute })[ROUTE];
   }
 
+  /** That of the transaction. */
+  readonly scope: IContainer;
   readonly #call: HandlerCall;
   readonly #platform: Platform;
   readonly #held: HeldResponse;
-  readonly #released: Promise<void>;
-  #release!: () => void;
   #phase: Phase = 'idle';
+  /** The response may leave. */
+  #isReleased = false;
+  /** Waits for that. */
+  #whenReleased: (() => void) | undefined = undefined;
   /** The body of the response is a stream, which goes on when the response is refused. */
   #isStreaming = false;
 
-  private constructor(handler: object, platform: Platform, transaction: Awaited<ReturnType<typeof beginTransaction>>) {
+  private constructor(handler: object, platform: Platform, transaction: RequestTransaction) {
     const { request, response } = platform;
+    this.scope = transaction.scope;
     this.#platform = platform;
-    this.#call = new HandlerCall(handler, {
-      scope: transaction.scope,
-      onFailed: (error) => this.#failHandler(error),
-    });
-    this.#released = new Promise((resolve) => (this.#release = resolve));
-    this.#held = new HeldResponse(request, response, transaction, {
-      handle: (error) => this.#replace(error),
-      report: (error) => report(platform.onSecondResponse, error, request),
-      isHandlerDone: () => !this.#call.isRunning && !this.#isStreaming,
-      onReleased: () => this.#release(),
-    });
+    this.#call = new HandlerCall(handler, this);
+    this.#held = new HeldResponse(request, response, transaction, this);
     (response as { [ROUTE]?: HeldRoute })[ROUTE] = this;
   }
 
   /** Begins the transaction of a decorated handler. */
-  static async begin(handler: object, platform: Platform, prepared: PreparedTransactionOptions): Promise<HeldRoute> {
+  static begin(handler: object, platform: Platform, prepared: PreparedTransactionOptions): Promise<HeldRoute> {
     const { request, response } = platform;
     const { container } = request as Partial<ScopedRequest>;
     if (!container) throw new HttpError('AMBIT_NO_SCOPE', '@Transactional()');
-    const transaction = await beginTransaction(request, response, container, prepared, host);
-    request.transactionScope = transaction.scope;
-    if (platform.reply) followTrailers(platform.reply);
-    return new HeldRoute(handler, platform, transaction);
+    return beginTransaction(request, response, container, prepared, host).then((transaction) => {
+      request.transactionScope = transaction.scope;
+      if (platform.reply) followTrailers(platform.reply);
+      return new HeldRoute(handler, platform, transaction);
+    });
   }
 
   /** Runs interceptors, pipes and the handler. A handler that has responded by itself is awaited until its response may leave. */
-  run(work: () => Promise<unknown>): Promise<unknown> {
+  run(next: CallHandler): Observable<unknown> {
     const held = this.#held;
-    return new Promise((resolve, reject) => {
-      this.#phase = reject;
-      const succeed = async (result: unknown): Promise<void> => {
-        if (held.hasResponse) await this.#released;
-        if (this.#phase !== reject) return;
-        // In place of a handler that has failed, the result is sent as that of an exception filter is.
-        this.#phase = this.#call.failure ? 'idle' : 'returned';
-        resolve(result);
-      };
-      const fail = (error: unknown): void => this.#fail(error, reject);
-      held.run(() => this.#call.through(work)).then(succeed, fail);
-    });
+    const result = new AsyncSubject();
+    const respond = (error: unknown): void => result.error(error);
+    let isEmpty = true;
+    const succeed = (): void => {
+      if (this.#phase !== respond) return;
+      // In place of a handler that has failed, the result is sent as that of an exception filter is.
+      this.#phase = this.#call.failure ? 'idle' : 'returned';
+      result.complete();
+    };
+    const receiver = {
+      next: (value: unknown) => {
+        isEmpty = false;
+        result.next(value);
+      },
+      error: (error: unknown) => this.#fail(error, respond),
+      complete: () => {
+        if (isEmpty) receiver.error(new EmptyError());
+        else if (held.hasResponse) this.#afterRelease(succeed);
+        else succeed();
+      },
+    };
+    this.#phase = respond;
+    held.run(() => this.#call.through(next.handle(), receiver));
+    return result;
   }
 
   /** Sends the result of the handler, and waits for COMMIT; or sends what an exception filter responds. */
@@ -111,12 +123,17 @@ export class HeldRoute {
       try {
         const sent = send();
         const settle = (): void => resolve(sent);
-        void this.#released.then(settle);
+        this.#afterRelease(settle);
         this.#platform.response.once('close', settle);
       } catch (error) {
         this.#fail(error, reject);
       }
     });
+  }
+
+  #afterRelease(act: () => void): void {
+    if (this.#isReleased) act();
+    else this.#whenReleased = act;
   }
 
   /** A handler has passed an error on past the router, or the platform has refused its response. */
@@ -136,8 +153,8 @@ export class HeldRoute {
     this.#respond(error, respond);
   }
 
-  /** Rolls back. The interceptors may still respond, as exception filters may. */
-  #failHandler(error: unknown): void {
+  /** The handler has failed, or an interceptor did not wait for it. The interceptors may still respond, as exception filters may. */
+  onFailed(error: unknown): void {
     const held = this.#held;
     if (held.hasResponse || held.isReplaced || held.isOfDisconnect(error)) return;
     held.fail(error);
@@ -145,10 +162,23 @@ export class HeldRoute {
   }
 
   /** The response must not leave: the exception filters respond in its place. */
-  #replace(error: unknown): void {
+  handle(error: unknown): void {
     if (this.#held.isOfDisconnect(error)) return;
     if (typeof this.#phase === 'function') this.#respond(error, this.#phase);
     else this.#respond(error, this.#platform.passOn, 'passed on');
+  }
+
+  report(error: unknown): void {
+    report(this.#platform.onSecondResponse, error, this.#platform.request);
+  }
+
+  isHandlerDone(): boolean {
+    return !this.#call.isRunning && !this.#isStreaming;
+  }
+
+  onReleased(): void {
+    this.#isReleased = true;
+    this.#whenReleased?.();
   }
 
   #respond(error: unknown, respond: Fail, phase: Phase = 'idle'): void {
@@ -166,15 +196,3 @@ function afterClose(stream: Readable | undefined, act: () => void): void {
   stream.once('close', act);
   stream.destroy();
 }
-
-/** For all responses of an application: those of routes without a transaction are sent as they are. */
-export const replyingInTransactions: Replying = {
-  reply: (response, send, body) => {
-    const route = HeldRoute.of(response);
-    return route ? route.reply(send, body) : send();
-  },
-  handleError: (response, error, handle) => {
-    const route = HeldRoute.of(response);
-    return route ? route.handleError(error, handle) : handle();
-  },
-};

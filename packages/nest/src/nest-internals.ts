@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { HttpServer, Provider } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 
@@ -51,32 +50,37 @@ export function rawOf<T extends object>(ofPlatform: T | { readonly raw: T }): T 
   return (ofPlatform as { readonly raw?: T }).raw ?? (ofPlatform as T);
 }
 
-/** What the adapter does for the router. */
+/** A route whose response the adapter does not send by itself. */
 export interface Replying {
-  /** Called with what sends the response: the router awaits what this returns. */
-  readonly reply: (response: ServerResponse, send: () => unknown, body: unknown) => unknown;
+  /** Called with what sends the response, and its body: the router awaits what this returns. */
+  reply(send: () => unknown, body: unknown): unknown;
   /** Called with an error that a handler passed on, and what responds to it. */
-  readonly handleError: (response: ServerResponse, error: unknown, handle: () => unknown) => unknown;
+  handleError(error: unknown, handle: () => unknown): unknown;
 }
 
 type Send = (response: object, ...rest: unknown[]) => unknown;
 type HandleError = (error: unknown, request: object, response: object, next: unknown) => unknown;
 
-/** From now on the adapter responds by way of `replying`. */
-export function observeReplies(adapter: HttpServer, { reply, handleError }: Replying): void {
+/** From now on the adapter responds by way of the route of the response, where there is one. */
+export function observeReplies(adapter: HttpServer, routeOf: (response: object) => Replying | undefined): void {
   const methods = adapter as unknown as Record<'reply' | 'render' | 'redirect', Send> & {
     setErrorHandler: (handler: HandleError, ...rest: unknown[]) => unknown;
   };
   for (const name of ['reply', 'render', 'redirect'] as const) {
     const send = methods[name];
     methods[name] = function (response, ...rest) {
-      return reply(rawOf(response) as ServerResponse, () => send.call(this, response, ...rest), rest[0]);
+      const route = routeOf(rawOf(response));
+      const reply = (): unknown => send.call(this, response, ...rest);
+      return route ? route.reply(reply, rest[0]) : reply();
     };
   }
   const { setErrorHandler } = methods;
   methods.setErrorHandler = function (handler, ...rest) {
-    const observed: HandleError = (error, request, response, next) =>
-      handleError(rawOf(response) as ServerResponse, error, () => handler(error, request, response, next));
+    const observed: HandleError = (error, request, response, next) => {
+      const handle = (): unknown => handler(error, request, response, next);
+      const route = routeOf(rawOf(response));
+      return route ? route.handleError(error, handle) : handle();
+    };
     return setErrorHandler.call(this, observed, ...rest);
   };
 }

@@ -6,7 +6,7 @@ import { ActiveRequest, isDisconnect, type Reporter } from '@ambit/http/host';
 import { inOwnContext, publishFailure } from '@ambit/transaction/host';
 import { runInTransaction, type RunOptions } from '@ambit/transaction';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { from, lastValueFrom, NEVER, Observable, type Subscriber, tap, toArray } from 'rxjs';
+import { NEVER, Observable, type Subscriber, tap } from 'rxjs';
 import { HandlerCall } from './handler-call.js';
 import { HeldRoute } from './held-route.js';
 import { inWorkScope, type ScopeSettings } from './in-scope.js';
@@ -63,12 +63,12 @@ export class ScopeInterceptor implements NestInterceptor {
     return active ? active.run(() => observed.handle()) : observed.handle();
   }
 
-  async #inTransaction(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+  #inTransaction(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const [ofRequest, ofResponse, goOn] = context.getArgs<[object, object, ((error: unknown) => void) | undefined]>();
     const request = rawOf(ofRequest) as ScopedRequest;
     const response = rawOf(ofResponse) as ServerResponse;
     const handler = context.getHandler();
-    const beginning = HeldRoute.begin(
+    return HeldRoute.begin(
       handler,
       {
         request,
@@ -79,11 +79,7 @@ export class ScopeInterceptor implements NestInterceptor {
         onSecondResponse: transactionalOptionsOf(handler)?.onSecondResponse ?? this.#settings.onSecondResponse,
       },
       this.#prepare(handler)(request),
-    );
-    const route = await beginning.catch(unlessDisconnected);
-    // Nobody waits for a response.
-    if (!route) return NEVER;
-    return from(route.run(() => lastValueFrom(next.handle())));
+    ).then((route) => route.run(next), unlessDisconnected);
   }
 
   /** Checked at start-up, and then used for all requests. */
@@ -109,8 +105,10 @@ export class ScopeInterceptor implements NestInterceptor {
   }
 }
 
-function unlessDisconnected(error: unknown): undefined {
+/** Nobody waits for a response. */
+function unlessDisconnected(error: unknown): Observable<never> {
   if (!isDisconnect(error)) throw error;
+  return NEVER;
 }
 
 interface Receiver {
@@ -154,9 +152,11 @@ async function deliverAfterCommit(scope: IContainer, { handler, options, next, s
       scope: inner,
       join: (handle) => runInTransaction(inner, handle, { ...keysOf(options), propagation: 'required' }),
     });
-    const interceptors = (): Promise<unknown[]> =>
-      runInScope(inner, () => lastValueFrom(next.handle().pipe(toArray())));
-    const values = await call.through(interceptors);
+    const values: unknown[] = [];
+    await new Promise<void>((resolve, reject) => {
+      const receiver = { next: (value: unknown) => void values.push(value), error: reject, complete: resolve };
+      runInScope(inner, () => call.through(next.handle(), receiver));
+    });
     if (!call.failure) return values;
     replaced = { error: call.failure.error, values };
     throw replaced.error;

@@ -124,14 +124,17 @@ function inTransaction(method: Method, options: TransactionalOptions, name: stri
     );
   const { rollbackOn: _, onSecondResponse: __, ...terms } = options;
   const run = { propagation: 'required', ...terms } as RunOptions;
-  const decorated: Method = async function (this: unknown, ...args) {
-    const scope = currentScope(undefined) ?? scopeMissing(decorated);
-    if (!scope) return method.apply(this, args);
-    const call = HandlerCall.in(scope, decorated);
-    if (call) return call.run(async () => method.apply(this, args));
-    const work = (inner: IContainer): Promise<unknown> =>
-      runInScope(inner, async () => settled(await method.apply(this, args), method));
+  const runAlone = async (current: IContainer | undefined, call: () => unknown): Promise<unknown> => {
+    const scope = current ?? scopeMissing(decorated);
+    if (!scope) return call();
+    const work = (inner: IContainer): Promise<unknown> => runInScope(inner, async () => settled(await call(), method));
     return runInTransaction(scope, work, run);
+  };
+  const decorated: Method = function (this: unknown, ...args) {
+    const scope = currentScope(undefined);
+    const work = (): unknown => method.apply(this, args);
+    const call = scope && HandlerCall.in(scope, decorated);
+    return call ? call.run(work) : runAlone(scope, work);
   };
   Object.defineProperty(decorated, OPTIONS, { value: options, configurable: true });
   copyMetadata(method, decorated, name);

@@ -165,13 +165,13 @@ export class RequestTransaction {
    * @param status - the status of the response
    * @throws `TransactionError`: COMMIT failed, unless the response says already that nothing was committed
    */
-  async commitFor(status: number): Promise<void> {
+  commitFor(status: number): Promise<void> {
     publishResponse(this.#requestScope, status);
-    try {
-      await this.commit();
-    } catch (error) {
-      if (status < 400 || !(error === this.timeout || isKnownBefore(error))) throw error;
-    }
+    const committing = this.commit();
+    if (status < 400) return committing;
+    return committing.catch((error: unknown) => {
+      if (error !== this.timeout && !isKnownBefore(error)) throw error;
+    });
   }
 
   /**
@@ -182,9 +182,14 @@ export class RequestTransaction {
   commit(): Promise<void> {
     const { current, begun } = this;
     // At once where that is possible: what comes next must find the commit begun.
-    this.committing = current ? current.commit() : begun.then((late) => late.commit());
-    const forget = (): void => this.#forget();
-    this.committing.then(forget, forget);
+    const committing = current ? current.commit() : begun.then((late) => late.commit());
+    this.committing = committing.then(
+      () => this.#forget(),
+      (error: unknown) => {
+        this.#forget();
+        throw error;
+      },
+    );
     return this.committing;
   }
 
