@@ -91,13 +91,15 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
       milliseconds,
       ...(left !== undefined && { leftAfter: left }),
     };
-    if (!when(outcome) && milliseconds < slowMs) return;
-    if (files?.isFull) return void (counts.dropped += 1);
-    const id = randomBytes(3).toString('hex');
-    void store(redact(recording.toRecording(id, outcome, responses), options.redact ?? {}));
+    void store(recording, outcome);
   };
-  const store = async (recording: Recording): Promise<void> => {
+  /** Nothing that fails here, such as `when()` of the application, reaches the request. */
+  const store = async (open: OpenRecording, outcome: Outcome): Promise<void> => {
     try {
+      if (!when(outcome) && outcome.milliseconds < slowMs) return;
+      if (files?.isFull) return void (counts.dropped += 1);
+      const id = randomBytes(3).toString('hex');
+      const recording = redact(open.toRecording(id, outcome, responses), options.redact ?? {});
       const isKept = files ? await files.keep(recording) : (await keep?.(recording), true);
       counts[isKept ? 'kept' : 'dropped'] += 1;
     } catch (error) {

@@ -105,6 +105,15 @@ describe('a recording', () => {
     await rm(folder, { recursive: true });
   });
 
+  it('that cannot be made fails no request', async () => {
+    const fail = (): never => {
+      throw new Error('of the application');
+    };
+    recorder = record(new Container({ tags: ['application'] }), { keep: () => undefined, when: fail });
+    expect((await recorder.fetch(async () => new Response())(new Request('http://localhost/'))).status).toBe(200);
+    expect([recorder.kept, recorder.dropped]).toEqual([0, 1]);
+  });
+
   it('is made until the container is disposed, and then nothing of it stays', async () => {
     const before = [Math.random, fetch, crypto.randomUUID];
     const container = new Container({ tags: ['application'] });
