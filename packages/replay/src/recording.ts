@@ -341,7 +341,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 /** The error of a driver, or of ours, as JSON: what a `Language` translates is kept. */
-export function packedError(error: unknown, depth = 0): unknown {
+function packedError(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return { thrown: packed(error) };
   const { name, message, cause } = error;
   const own = Object.entries(error).filter(([key, value]) => key !== 'cause' && typeof value !== 'object');
