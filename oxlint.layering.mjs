@@ -119,6 +119,11 @@ export default {
         ),
       ];
     }),
+    // The transaction check looks for clients of HTTP.
+    refuse(
+      ['packages/transaction/src/check/**'],
+      [upward(Object.keys(RULES).filter((name) => !['transaction', 'container'].includes(name))), LEAVES],
+    ),
     refuse(['service/**'], [LEAVES, undeclared('service')]),
     refuse(['service/*', 'service/test/**'], [LEAVES, undeclared('service', { inTests: true })]),
     refuse(['test/kit/src/**'], [undeclared('test')]),
