@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Now as NowState, Trouble } from '../src/wire.js';
 import { formatAddress, now, refOf, state, troubles } from './data.js';
-import { CauseCard, Place, useStill } from './parts.js';
+import { Badge, CauseCard, Place, useStill } from './parts.js';
 import { clock, count, duration, lastOf, poolLine, routeText, transactionsLine, troublesLine } from './words.js';
 
 /** What is wrong, and what goes on. */
@@ -64,7 +64,7 @@ function Troubles(): JSX.Element {
 }
 
 function TroubleCard({ trouble }: { readonly trouble: Trouble }): JSX.Element {
-  const { id, kind, cause, count: occurred, first, last, routes, requests } = trouble;
+  const { id, kind, cause, count: occurred, failed, lost, first, last, routes, requests } = trouble;
   const linkTo = (request: number, text: ComponentChildren, kindOfLink = ''): JSX.Element => (
     <a key={request} class={kindOfLink} href={formatAddress({ view: 'requests', item: refOf(request), at: id })}>
       {text}
@@ -93,6 +93,8 @@ function TroubleCard({ trouble }: { readonly trouble: Trouble }): JSX.Element {
     <li>
       <CauseCard {...trouble} more={more}>
         <b>{count(occurred)}×</b>
+        {failed > 0 && <Badge text={`${count(failed)} failed`} mood="bad" />}
+        {lost >= 1 && <span>{duration(lost)}</span>}
         <span class="hint">{when}</span>
       </CauseCard>
     </li>

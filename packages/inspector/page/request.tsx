@@ -44,62 +44,8 @@ export function RequestView({ request, at }: { request: ExplainedRequest; at?: s
       {causes.map((one) => (
         <CauseCard key={one.id} {...one} />
       ))}
-      <TimeParts request={request} />
       <Waterfall request={request} at={cause?.step === undefined ? undefined : steps[cause.step]} />
     </div>
-  );
-}
-
-/** In this order: what happens at once is counted for the first of them. */
-const PARTS: Readonly<Record<string, readonly StepKind[]>> = {
-  'waiting for a connection': ['connection', 'no connection'],
-  statements: ['statement'],
-  'BEGIN, COMMIT, ROLLBACK': ['begin', 'commit', 'rollback', 'commit unknown'],
-  'calls to other servers': ['call'],
-  'creating services': ['created'],
-};
-const REST = 'not accounted for';
-
-/** Divides the time until the response; the rest is time that no recorded event accounts for. */
-export function timeParts({ steps, milliseconds, elapsed = 0, dropped }: RequestDetails) {
-  const all = milliseconds ?? elapsed;
-  // The time of missing steps would look like time of the handler.
-  if (all === 0 || dropped > 0) return [];
-  const counted: Step[] = [];
-  let before = 0;
-  const parts = Object.entries(PARTS).map(([name, kinds]) => {
-    counted.push(...steps.filter((step) => kinds.includes(step.kind)));
-    const covered = coveredBy(counted, all);
-    const part = { name, milliseconds: covered - before };
-    before = covered;
-    return part;
-  });
-  return [...parts, { name: REST, milliseconds: Math.max(0, all - before) }];
-}
-
-/** The time of all steps together, counting what overlaps once. */
-function coveredBy(steps: readonly Step[], end: number): number {
-  let [sum, reached] = [0, 0];
-  for (const { at, took = 0 } of steps.toSorted((one, other) => one.at - other.at)) {
-    const to = Math.min(at + took, end);
-    sum += Math.max(0, to - Math.max(at, reached));
-    reached = Math.max(reached, to);
-  }
-  return sum;
-}
-
-/** The time and its uses, in words. */
-function TimeParts({ request }: { readonly request: RequestDetails }): JSX.Element {
-  return (
-    <ul class="chips hint" aria-label="What the time was spent on">
-      {timeParts(request)
-        .filter(({ milliseconds }) => milliseconds > 0.005)
-        .map(({ name, milliseconds }) => (
-          <li key={name}>
-            {name} <b>{duration(milliseconds)}</b>
-          </li>
-        ))}
-    </ul>
   );
 }
 
@@ -196,22 +142,23 @@ const BAD: ReadonlySet<StepKind> = new Set([
   'no connection',
   'failed',
   'threw',
+  'callback failed',
   'commit unknown',
   'finding',
 ]);
 
 /** The mood of a step: good or bad news. A line that the application logged as an error is bad news, too. */
-function moodOf({ kind, error, line, heldBy }: Step, status = 0): Mark['mood'] {
+function moodOf({ kind, error, line, heldBy, status: its = 0 }: Step, status = 0): Mark['mood'] {
   if (kind === 'commit') return 'good';
   // To roll back and respond with a status of 4xx is what the application has decided.
   if (kind === 'rollback' && status >= 400 && status < 500) return '';
-  if (error !== undefined || BAD.has(kind) || /^(?:error|fatal)$/i.test(line?.level ?? '')) return 'bad';
+  if (error !== undefined || its >= 500 || BAD.has(kind) || /^(?:error|fatal)$/i.test(line?.level ?? '')) return 'bad';
   return heldBy === undefined ? '' : 'warn';
 }
 
-function textOf({ kind, key = '', path = [], host = '', line }: Step, status: number | undefined): string {
+function textOf({ kind, key = '', path = [], line, ...step }: Step, status: number | undefined): string {
   if (kind === 'responded') return String(status ?? '');
-  if (kind === 'call') return host;
+  if (kind === 'call') return [step.method, step.host, step.status].filter(Boolean).join(' ');
   if (kind === 'failed' && path.length > 1) return path.join(' → ');
   return line?.text ?? key;
 }

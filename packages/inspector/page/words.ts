@@ -33,7 +33,7 @@ export const troubleCount = (troubles: readonly Trouble[]): string =>
 export function troublesLine(troubles: readonly Trouble[], always = false): string {
   const all = troubles.reduce((sum, { count: number }) => sum + number, 0);
   if (all === 0) return always ? 'No trouble since the application started.' : 'No trouble since the recording began.';
-  return `${times(troubles.length, 'trouble')}, by cause; they occurred ${times(all, 'time')}. The newest is first.`;
+  return `${times(troubles.length, 'trouble')}, by cause; they occurred ${times(all, 'time')}. The most harmful is first.`;
 }
 
 export function poolLine({ open, idle, waiting, max = open }: PoolNow): string {
@@ -68,7 +68,7 @@ export function stateMark({ state, status = 0 }: RequestSummary): Mark {
 }
 
 /** News, but no bad ones. */
-const WARNINGS: ReadonlySet<TroubleKind> = new Set(['N+1', 'slow', 'slow call', 'pool']);
+const WARNINGS: ReadonlySet<TroubleKind> = new Set(['N+1', 'slow', 'slow call', 'pool', 'few sockets', 'retries']);
 
 /** The marks of a request besides its status: its troubles, how its transaction came out, and its statements. */
 export function marksOf({ troubles, outcome, failedAttempts, statements, status = 0 }: RequestSummary): Mark[] {
@@ -93,6 +93,7 @@ const STEPS: Partial<Record<Step['kind'], string>> = {
   failed: 'failed to create',
   begin: 'BEGIN',
   threw: 'handler failed',
+  'callback failed': 'callback failed',
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
   'commit unknown': 'COMMIT or not',

@@ -64,7 +64,8 @@ export function listen(store: Store, { lines = false } = {}): () => void {
   const waited = (took: number, error: unknown, scope?: object): void => {
     const isWait = took >= SHORTEST_WAIT_MS || error !== undefined;
     const holders = isWait && pools.size < 2 ? store.holders(store.now() - took) : {};
-    store.record(error === undefined ? 'connection' : 'no connection', { took, ...holders }, { scope, error });
+    const facts = { took, ...holders, place: isWait ? store.current()?.asking : undefined };
+    store.record(error === undefined ? 'connection' : 'no connection', facts, { scope, error });
   };
   return subscribeAll<Message & Finding>({
     'ambit:scope:opened': ({ scope }) => store.opened(scope),
@@ -73,7 +74,7 @@ export function listen(store: Store, { lines = false } = {}): () => void {
     'ambit:transient:created': ({ scope, key, milliseconds }) => store.created(scope, key, milliseconds, false),
     'ambit:creation:failed': ({ scope, key, error }) => failures.add(scope, key, error),
     'ambit:instance:disposed': ({ scope, key, error }) =>
-      store.knows(scope) && store.record('disposed', { key: label(key) }, { scope, error }),
+      store.knows(scope) && store.record('disposed', { key: label(key), place: Where.of(error) }, { scope, error }),
     'ambit:statement:sent': ({ statement }) => statement && statements.sent(statement),
     'ambit:statement:outside': (completed) => statements.completed(completed, undefined),
     'ambit:transaction:statement': (completed) => statements.completed(completed, completed.scope),
@@ -100,6 +101,11 @@ export function listen(store: Store, { lines = false } = {}): () => void {
     'ambit:transaction:begun': ({ scope, milliseconds }) => store.begun(scope, milliseconds),
     'ambit:transaction:finished': ({ scope, outcome, milliseconds, error }) =>
       store.finished(scope, outcome, milliseconds, error),
+    'ambit:transaction:reported': ({ error }) => {
+      const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
+      if (code === 'AMBIT_TX_CALLBACK_FAILED')
+        store.record('callback failed', { place: Where.of(cause) }, { error: cause });
+    },
     'ambit:transaction:finding': (finding) => store.record('finding', factsOf(finding)),
     ...(lines && {
       'ambit:inspector:line': ({ source, level, text }: Message) =>
@@ -148,6 +154,7 @@ class Statements {
   sent(statement: object): void {
     const sent = { place: new Where(), started: this.#store.now(), request: this.#store.current() };
     this.#sent.set(statement, sent);
+    this.#store.goesOn(sent.place);
     sent.request?.begins(sent);
   }
 
@@ -205,7 +212,11 @@ interface CallMessage {
     /** Set by `node:http`. */
     readonly host?: unknown;
     getHeader?(name: string): unknown;
+    readonly method?: unknown;
+    readonly agent?: { readonly maxSockets?: number };
+    readonly socket?: object;
   };
+  readonly response?: { readonly statusCode?: number };
   readonly error?: unknown;
 }
 
@@ -229,32 +240,74 @@ function hostOf(request: CallMessage['request']): string {
  * publishes a request of `node:http` when the stack has lost the line that made it.
  */
 export function outgoingCalls(store: Store): () => void {
-  const calls = new WeakMap<object, Awaited & { readonly owner: RequestRecord; readonly host: string }>();
+  const calls = new WeakMap<object, Call>();
+  /** The lines that opened sockets, and when they were free again. */
+  const opened = new WeakMap<object, Where>();
+  const freed = new WeakMap<object, number>();
   const begin = ({ request }: CallMessage): void => {
+    if (calls.has(request)) return;
+    if (store.origin()?.over) store.goesOn(new Where());
     const owner = store.current();
-    if (!owner || calls.has(request)) return;
-    const call = { owner, place: new Where(), host: hostOf(request), started: store.now() };
+    if (!owner) return;
+    const call: Call = { owner, place: new Where(), host: hostOf(request), started: store.now(), queued: 0, status: 0 };
     calls.set(request, call);
     owner.begins(call);
+  };
+  /** It has a socket. Sockets of an Agent with few of them are waited for. */
+  const start = (message: CallMessage): void => {
+    const { agent: { maxSockets: sockets = Infinity } = {}, socket = {} } = message.request;
+    const known = calls.get(message.request);
+    begin(message);
+    const call = calls.get(message.request);
+    if (!call || sockets === Infinity) return;
+    const now = store.now();
+    if (call.place?.line === undefined) call.place = opened.get(socket);
+    // Created long before, or as soon as the socket was free.
+    const isNext = now - (freed.get(socket) ?? 0) < NEXT_MS;
+    if (known || isNext) Object.assign(call, { sockets, queued: now - (known?.started ?? call.owner.idleSince) });
+  };
+  const answered = ({ request, response }: CallMessage): void => {
+    const call = calls.get(request);
+    if (call) call.status = response?.statusCode ?? 0;
   };
   const end = ({ request, error }: CallMessage): void => {
     const call = calls.get(request);
     if (!call) return;
     calls.delete(request);
-    const { owner, place, host, started } = call;
+    if (request.socket) freed.set(request.socket, store.now());
+    const { owner, place, host, started, status, sockets, queued } = call;
     owner.ends(call);
-    store.record('call', { took: store.now() - started, host, place }, { of: owner, error });
+    const facts = { took: store.now() - started, host, place, ...(status > 0 && { status }) };
+    const more = { ...(typeof request.method === 'string' && { method: request.method }) };
+    store.record('call', { ...facts, ...more, ...(sockets && { sockets, queued }) }, { of: owner, error });
   };
-  return subscribeAll<CallMessage>({
+  return subscribeAll<CallMessage & { readonly socket: object }>({
     'undici:request:create': begin,
+    'undici:request:headers': answered,
     'undici:request:trailers': end,
     'undici:request:error': end,
+    'net.client.socket': ({ socket }) => store.current() && opened.set(socket, new Where()),
     'http.client.request.created': begin,
-    'http.client.request.start': begin,
-    'http.client.response.finish': end,
+    'http.client.request.start': start,
+    'http.client.response.finish': (message) => {
+      answered(message);
+      end(message);
+    },
     'http.client.request.error': end,
   });
 }
+
+interface Call extends Awaited {
+  readonly owner: RequestRecord;
+  readonly host: string;
+  place: Where | undefined;
+  status: number;
+  sockets?: number;
+  queued: number;
+}
+
+/** The next call takes a socket in the turn in which it is free. */
+const NEXT_MS = 20;
 
 interface OutboxMessage {
   readonly table: string;

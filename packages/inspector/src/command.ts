@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { ms } from './names.js';
 import { TOOLS } from './tools.js';
 import type { Trouble } from './wire.js';
 
@@ -23,6 +24,7 @@ const MISUSED = 2;
 const NO_INSPECTOR =
   'That is not what an inspector responds. --url says where it is, such as http://localhost:3000/inspector.';
 const LONGEST_WAIT_MS = 30_000;
+const LONGEST_CELL = 60;
 
 /** Runs the command `ambit`. Resolves to its exit code. */
 export async function inspect(args: readonly string[], { token = '', print, complain }: Terminal): Promise<number> {
@@ -93,17 +95,35 @@ async function called({ tool, url, given }: Asked, token: string): Promise<unkno
 }
 
 function textOf(value: unknown, { tool, json }: Asked): string {
-  if (json || tool !== 'troubles' || !Array.isArray(value)) return JSON.stringify(value, undefined, json ? 0 : 2);
+  if (json || !Array.isArray(value)) return JSON.stringify(value, undefined, json ? 0 : 2);
+  if (tool !== 'troubles') return tableOf(value as Readonly<Record<string, unknown>>[]);
   if (value.length === 0) return 'No trouble since the recording began.';
   return (value as Trouble[]).map(describe).join('\n\n');
 }
 
-function describe({ kind, cause, where, sql, fix, count, routes, requests }: Trouble): string {
+/** Each row on a line, under the names of its fields. */
+function tableOf(rows: readonly Readonly<Record<string, unknown>>[]): string {
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const shown = (value: unknown = ''): string => (typeof value === 'string' ? value : JSON.stringify(value));
+  const cells = rows.map((row) => names.map((name) => shown(row[name]).slice(0, LONGEST_CELL)));
+  const widths = names.map((name, i) => Math.max(name.length, ...cells.map((row) => row[i]?.length ?? 0)));
+  return [names, ...cells]
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function describe({ kind, cause, where, sql, fix, count, failed, lost, routes, requests }: Trouble): string {
   const lines = [
     where === undefined ? '' : `  at   ${where}`,
     sql === undefined ? '' : `  sql  ${sql}`,
     routes.length === 0 ? '' : `  on   ${routes.join(', ')} (newest requests: ${requests.join(', ')})`,
     `  fix  ${fix}`,
   ];
-  return [`${kind} × ${count}: ${cause}`, ...lines.filter(Boolean)].join('\n');
+  const harm = `${failed > 0 ? `, ${failed} failed` : ''}${lost >= 1 ? `, ${ms(lost)}` : ''}`;
+  return [`${kind} × ${count}${harm}: ${cause}`, ...lines.filter(Boolean)].join('\n');
 }

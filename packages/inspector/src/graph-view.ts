@@ -19,7 +19,7 @@ export class Drawing {
 
   constructor(container: Container, scopes: readonly ScopeDeclaration[], definitionsOf: DefinitionsOf = () => []) {
     this.#container = container;
-    this.#scopes = scopes;
+    this.#scopes = scopes.map(withSignals);
     this.#definitionsOf = definitionsOf;
   }
 
@@ -119,6 +119,13 @@ export class Drawing {
       for (const one of opened) void one.dispose();
     }
   }
+}
+
+/** Hosts register these in the scope of each request, whatever the application declares. */
+function withSignals(declared: ScopeDeclaration): ScopeDeclaration {
+  const { tags, registers = [], scopes = [] } = declared;
+  const signals = tags.includes('request') ? ['IRequestSignal', 'IShutdownSignal'] : [];
+  return { ...declared, registers: [...new Set([...registers, ...signals])], scopes: scopes.map(withSignals) };
 }
 
 function boxesOf(lineage: Lineage, scopes: readonly ScopeDeclaration[], parent?: string): GraphBox[] {

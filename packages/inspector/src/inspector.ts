@@ -156,13 +156,14 @@ export class Inspector {
     if (this.#store || this.#isClosed) return;
     const { container, lines } = this.#settings;
     const now = (): number => performance.now();
+    const origin = (): RequestRecord | undefined => this.#request.getStore();
     const current = (): RequestRecord | undefined => {
-      const record = this.#request.getStore();
+      const record = origin();
       return record?.includes(now()) ? record : undefined;
     };
     const definition = (key: string): string | undefined => this.#drawing.definition(key);
     const isPaused = (): boolean => this.#drawing.isLooking;
-    const options = { ...this.#settings, now, current, definition, isPaused };
+    const options = { ...this.#settings, now, current, origin, definition, isPaused };
     const store = new Store(container, openScopes(container), options);
     const stops = [listen(store, { lines }), outgoingCalls(store), outboxTroubles(store), blockedLoop(store)];
     this.#stopListening = () => stops.forEach((stop) => stop());

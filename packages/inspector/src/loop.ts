@@ -1,6 +1,7 @@
 import { type Profiler, Session } from 'node:inspector';
 import { ms } from './names.js';
 import { signOf } from './signs.js';
+import type { RequestRecord } from './requests.js';
 import type { Store } from './store.js';
 import { placeOf, placeOfLine } from './where.js';
 
@@ -71,15 +72,26 @@ export function blockedLoop(store: Store): () => void {
     if (!hasProfiler) return;
     // Where the machine had no time for this process, none of its functions is to blame.
     const isBusy = late >= LONG_MS && (user + system) / 1000 >= LONG_MS / 3;
+    const request = late > 0 ? store.busy(late) : undefined;
     const age = performance.now() - begun;
+    const name = request?.name ?? '';
+    if (isBusy && age < READ_EVERY_MS) notice(known.get(name), late, request);
     if (isBusy ? age < READ_EVERY_MS : age < MOST_MS) return;
     session.post('Profiler.stop', (_, { profile }) => {
       const found = isBusy ? busiest(profile, late) : undefined;
       if (!found) return;
-      const cause = `Timers were late by ${ms(late)}; most of that time the process was in ${found.name}`;
-      store.noticed(signOf({ kind: 'blocked loop', cause, where: found.where }));
+      if (known.size < MOST_DELAYS) known.set(name, found);
+      notice(found, late, request);
     });
     restart();
+  };
+  /** By request what it was busy with last. */
+  const known = new Map<string, Busy>();
+  const notice = (found: Busy | undefined, late: number, request: RequestRecord | undefined): void => {
+    if (!found) return;
+    const who = request ? `${request.name} (request ${request.id})` : 'The code of the application';
+    const cause = `${who} kept this process from everything else for ${ms(late)}${found.name}`;
+    store.noticed(signOf({ kind: 'blocked loop', cause, where: found.where, lost: late }), request);
   };
   const timer = setInterval(beat, EVERY_MS).unref();
   return () => {
@@ -128,5 +140,5 @@ function busyIn(node: Profiler.ProfileNode | undefined): Busy | undefined {
   const where = most === line ? placeOf(url, line, column) : placeOfLine(url, most);
   return where === undefined
     ? undefined
-    : { where, name: functionName === '' ? 'a function without a name' : `${functionName}()` };
+    : { where, name: functionName === '' ? '' : `, most of it in ${functionName}()` };
 }

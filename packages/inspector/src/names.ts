@@ -32,31 +32,22 @@ export function nameOf(tags: readonly string[]): string {
 
 /** PostgreSQL's names of the codes that applications meet; pools translate those of other databases. */
 const SQLSTATES: Readonly<Record<string, string>> = {
-  '08003': 'connection lost',
   '08006': 'connection lost',
   '22001': 'text too long',
-  '22003': 'number out of range',
-  '22P02': 'invalid text representation',
   '23502': 'not null violation',
   '23503': 'foreign key violation',
   '23505': 'unique violation',
   '23514': 'check violation',
-  '25006': 'read-only transaction',
-  '25P02': 'transaction failed before',
   '40001': 'serialization failure',
   '40P01': 'deadlock detected',
-  '42501': 'insufficient privilege',
   '42601': 'syntax error',
   '42703': 'undefined column',
   '42P01': 'undefined table',
-  '53100': 'disk full',
   '53300': 'too many connections',
   '55P03': 'lock not available',
   '57014': 'canceled by a time limit or a user',
   '57P01': 'the server shuts down',
-  '57P03': 'the server starts',
   P0001: 'raised by a function of the schema',
-  XX001: 'data corrupted',
 };
 
 /** The class of an error, its code or status, and its SQLSTATE. Its message may contain values, so it is not sent. */

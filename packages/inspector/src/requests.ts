@@ -38,6 +38,7 @@ const SPARED: ReadonlySet<StepKind> = new Set([
   'failed',
   'no connection',
   'threw',
+  'callback failed',
   'rollback',
   'commit unknown',
   'finding',
@@ -66,6 +67,8 @@ export class RequestRecord {
   /** How many statements and calls it has sent until its response. */
   #sent = 0;
   #scopes = 0;
+  /** How many statements and calls of each line began after its end. */
+  #lingering: Map<string, number> | undefined;
   #isSuspicious = false;
   #dropped = 0;
 
@@ -108,7 +111,26 @@ export class RequestRecord {
 
   /** There may be something wrong, also where the response was as it should be. */
   get suspicious(): boolean {
-    return this.#isSuspicious || this.trouble;
+    const { status = 0, outcome } = this.summary;
+    return this.#isSuspicious || this.trouble || (status >= 400 && outcome === 'committed');
+  }
+
+  /** When its newest record was complete. */
+  get idleSince(): number {
+    const { at = 0, took = 0 } = this.#records.at(-1) ?? {};
+    return this.start + at + took;
+  }
+
+  /** The line that asks for a connection, while it waits for one. */
+  get asking(): Where | undefined {
+    return this.#awaited.findLast(({ host }) => host === undefined)?.place;
+  }
+
+  lingers(line: string): number {
+    this.#lingering ??= new Map();
+    const count = (this.#lingering.get(line) ?? 0) + 1;
+    if (this.#lingering.size < MOST_AWAITED) this.#lingering.set(line, count);
+    return count;
   }
 
   has({ id }: Sign): boolean {
@@ -138,8 +160,8 @@ export class RequestRecord {
   /** Returns whether it is kept. */
   add(record: Recorded): boolean {
     this.#findRoute();
-    const { kind, took = 0, error } = record;
-    if (error !== undefined || kind === 'finding' || took >= LONG_WAIT_MS) this.#isSuspicious = true;
+    const { kind, took = 0, error, status = 0 } = record;
+    if (error !== undefined || status >= 500 || kind === 'finding' || took >= LONG_WAIT_MS) this.#isSuspicious = true;
     // Background work after the response took none of its time.
     if ((kind === 'statement' || kind === 'call') && !this.over) this.#count(kind, took);
     const isSpared = SPARED.has(kind) || error !== undefined;

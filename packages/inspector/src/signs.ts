@@ -1,5 +1,5 @@
 import { ms } from './names.js';
-import type { Cause, RequestDetails, Step, Trouble } from './wire.js';
+import type { Cause, RequestDetails, Share, Step } from './wire.js';
 
 /** One occurrence of a trouble. Occurrences of the same kind, place, statement and error have one cause. */
 export interface Evidence {
@@ -17,6 +17,14 @@ export interface Evidence {
   readonly service?: string | undefined;
   /** The step of the request that shows it. */
   readonly step?: Step | undefined;
+  /** The milliseconds that it took. */
+  readonly lost?: number | undefined;
+  /** Work was lost, whatever the response says. */
+  readonly fails?: boolean;
+  /** The causes that it follows from, the first of which there is: `pool`, `second connection GET /orders`, `slow call src/bank.ts:1:2`. */
+  readonly into?: readonly string[];
+  /** Who held connections meanwhile. */
+  readonly shares?: readonly Share[] | undefined;
 }
 
 export interface Sign extends Evidence {
@@ -39,7 +47,6 @@ interface Rule {
 }
 
 const EARLIER = 'do the other work before BEGIN or after COMMIT.';
-const ONE_STATEMENT = 'Read all rows with one statement: a join, or `= ANY ($1)`.';
 
 /** Each kind of trouble, the causes before what follows from them. */
 const RULES = {
@@ -88,22 +95,72 @@ const RULES = {
     fix: 'Correct the line, or throw an error with a status below 500 where the request is at fault.',
     find: failedHandlers,
   },
+  'failed callback': {
+    fix: 'Write what has to happen to an outbox, or respond only with what was done.',
+    find: ({ steps, status }) =>
+      of(steps, 'callback failed').map((step) => {
+        const cause = `A callback of the transaction failed with ${step.error}; the response (${status}) does not say so`;
+        return { ...evidence(step, cause), fails: true };
+      }),
+  },
+  'error committed': {
+    fix: 'Check before the first write, throw in place of responding, or set rollbackOn; where it is meant, nothing is wrong.',
+    find: errorsCommitted,
+  },
+  'hidden failure': {
+    fix: 'Pass the failure on, or say in the response what is missing.',
+    find: hiddenFailures,
+  },
+  retries: {
+    fix: 'Wait before each attempt, longer each time, and stop after a few; repeat a write only with an idempotency key.',
+    find: retries,
+  },
+  'second connection': {
+    fix: 'Send the statement on the connection of the transaction (IConnection), or before BEGIN: a larger pool only starves later.',
+    find: secondConnections,
+  },
+  'never stopped': { fix: 'Stop the timer or the loop when the response closes, or when IRequestSignal aborts.' },
+  'blocked loop': { fix: 'No other request was served meanwhile: divide the work, or move it to a worker.' },
+  'few sockets': {
+    fix: 'Raise maxSockets of the Agent, or call less often: the other server is not slow.',
+    find: ({ steps }) =>
+      of(steps, 'call')
+        .filter(({ queued = 0 }) => queued >= LONG_WAIT_MS)
+        .map((step) => {
+          const { host, queued, sockets, where } = step;
+          const cause = `A call to ${host} waited ${ms(queued)} for another call of this process: its Agent opens ${sockets} sockets at most`;
+          return { cause, where, about: host, lost: queued, step };
+        }),
+  },
+  'failed disposal': {
+    fix: 'Correct the disposal: what it was to release stays, or was gone already.',
+    find: ({ steps }) =>
+      of(steps, 'disposed')
+        .filter(({ error }) => error !== undefined)
+        .map((step) => {
+          const { key = '', error } = step;
+          return { ...evidence(step, `${key} could not be disposed: ${error}`), about: key, service: key };
+        }),
+  },
   pool: {
     fix: 'Keep connections for a shorter time, where the line says; a larger pool helps only where the database has cores to spare.',
     find: shortages,
   },
-  'N+1': { fix: ONE_STATEMENT, find: alike },
-  finding: { fix: 'The guide of the transaction check has a section on it.', find: findings },
+  'N+1': { fix: 'Read all rows with one statement: a join, or `= ANY ($1)`.', find: alike },
+  finding: {
+    fix: 'Do it on IConnection, in afterCommit() or by an outbox: the guide of the transaction check has a section on it.',
+    find: findings,
+  },
   'idle transaction': { fix: `It kept its connection and its locks meanwhile: ${EARLIER}`, find: idleTransactions },
   'slow call': {
-    fix: 'Give the call a time limit, or do it after the response, with an outbox.',
+    fix: 'Give the call a time limit, and pass IRequestSignal on to it.',
     find: ({ steps }) =>
       of(steps, 'call')
-        .filter((step) => waited(step) >= LONG_CALL_MS)
+        .filter((step) => waited(step) - (step.queued ?? 0) >= LONG_CALL_MS)
         .map((step) => {
-          const { host = '', took, error } = step;
+          const { host = '', took, error, where } = step;
           const end = error === undefined ? '' : ` and failed with ${error}`;
-          return { cause: `A call to ${host} took ${ms(took)}${end}`, where: step.where, about: host, step };
+          return { cause: `A call to ${host} took ${ms(took)}${end}`, where, about: host, lost: took, step };
         }),
   },
   leak: {
@@ -117,10 +174,9 @@ const RULES = {
     fix: 'The client has disconnected. If it did not do so by itself, the request takes longer than its time limit.',
     find: aborted,
   },
-  slow: { fix: 'The line says where most of the time went.', find: slow },
+  slow: { fix: 'Look at the plan of the statement with EXPLAIN, or at what the code does there.', find: slow },
   graph: { fix: 'The message says which registration to change.' },
   outbox: { fix: 'Events wait until the receiver takes them: correct the receiver, or what it is sent.' },
-  'blocked loop': { fix: 'No other request was served meanwhile: divide the work, or move it to a worker.' },
 } satisfies Readonly<Record<string, Rule>>;
 
 /** The README of the inspector lists them. */
@@ -145,11 +201,24 @@ export const MOST_ALIKE = 5;
 /** A statement, a call or a wait of this long is looked at. */
 export const LONG_WAIT_MS = 100;
 const IDLE_MS = 1000;
+/** It holds locks and a connection for as long as another server likes. */
+const CALL_IN_TRANSACTION_MS = 250;
 const LONG_CALL_MS = 1000;
 /** The codes of a conflict between transactions. */
 const CONFLICT = /\b(?:40P01|40001)\b/;
 /** The codes of what was cancelled. */
 const CANCELLED = /\b(?:57014|AMBIT_TX_ABORTED|AbortError)\b/;
+
+/** They explain nothing of the time of a request. */
+const TIMELESS: ReadonlySet<TroubleKind> = new Set([
+  'error committed',
+  'failed callback',
+  'failed disposal',
+  'finding',
+  'hidden failure',
+  'leak',
+  'slow',
+]);
 
 /** The troubles of a request, each cause once. */
 export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
@@ -158,25 +227,28 @@ export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
   );
   const kinds = new Set<string>(found.map(({ kind }) => kind));
   const causes = found.filter(({ kind, about = '' }) => {
-    const shownAs = kind === 'finding' ? FINDINGS[about]?.shownAs : undefined;
+    const shownAs = kind === 'finding' ? FINDINGS[about]?.[1] : undefined;
     return shownAs === undefined || !kinds.has(shownAs);
   });
   const { milliseconds = 0, statementMs } = request;
-  // Findings, leaks, and many statements that are short, explain little of its time.
+  // Many statements that are short explain little of its time.
   const isExplained = causes.some(
-    ({ kind, sql }) =>
-      !['finding', 'leak', 'slow'].includes(kind) &&
-      (kind !== 'N+1' || sql === undefined || statementMs >= milliseconds / 2),
+    ({ kind, sql }) => !TIMELESS.has(kind) && (kind !== 'N+1' || sql === undefined || statementMs >= milliseconds / 2),
   );
   const shown = causes.filter(({ kind }) => kind !== 'slow' || !isExplained);
   return shown.filter(({ id }, i) => shown.findIndex((one) => one.id === id) === i);
 }
 
+/** Of one line they have one cause, whatever its statement and the route. */
+const BY_LINE: ReadonlySet<TroubleKind> = new Set(['slow', 'slow call', 'aborted', 'idle transaction', 'blocked loop']);
+
 /** With an id that is short, and the same for the same cause in each recording, so that a link may name it. */
 export function signOf(found: Omit<Sign, 'id'>): Sign {
-  const { kind, where = '', sql = '', error = '', about = '' } = found;
+  const { kind, where, sql = '', error = '', about = '' } = found;
+  const isOfLine = where !== undefined && BY_LINE.has(kind);
+  const facts = kind === 'pool' ? [] : isOfLine ? [where] : [where ?? '', sql, error, about];
   let hash = 0;
-  for (const character of [kind, where, sql, error, about].join('\n')) {
+  for (const character of [kind, ...facts].join('\n')) {
     hash = (Math.imul(hash, 31) + (character.codePointAt(0) ?? 0)) >>> 0;
   }
   return { ...found, id: hash.toString(36) };
@@ -276,36 +348,105 @@ function conflictOf({ outcome, failedAttempts, status = 0, state }: RequestDetai
 }
 
 /** An error that is accounted for by a statement, a service or COMMIT is not counted again. */
-function failedHandlers({ status = 0, steps, route }: RequestDetails): Evidence[] {
+function failedHandlers({ status = 0, steps, method, route }: RequestDetails): Evidence[] {
   const thrown = status < 500 ? undefined : of(steps, 'threw').find(({ known }) => known !== true);
   if (!thrown) return [];
   const about = thrown.where === undefined ? route : undefined;
-  return [{ ...evidence(thrown, `The handler failed with ${thrown.error}`), about }];
+  return [
+    { ...evidence(thrown, `The handler failed with ${thrown.error}`), about, into: [`retries ${method} ${route}`] },
+  ];
 }
 
 const BUSY_POOL =
   'There are many transactions, and none had its connection for long: look at the load first. A larger pool helps where the database has cores to spare.';
 
-/** One cause for long waits and for waits without result: the request that had a connection for longest. */
-function shortages({ steps }: RequestDetails): Evidence[] {
+/** Until its response, each wait for a connection that was long or in vain, and the transaction that was open meanwhile. */
+function waitsOf({ steps, milliseconds = Infinity }: RequestDetails): (readonly [Step, Step | undefined])[] {
   const waits = steps.filter(
-    (step) => step.kind === 'no connection' || (step.kind === 'connection' && waited(step) >= LONG_WAIT_MS),
+    (step) =>
+      step.at <= milliseconds &&
+      (step.kind === 'no connection' || (step.kind === 'connection' && waited(step) >= LONG_WAIT_MS)),
   );
   return waits.map((step) => {
-    const { took, error, doing, heldAt, heldBy, where } = step;
-    const wait =
-      error === undefined ? `Waited ${ms(took)} for a connection` : `Got no connection after ${ms(took)} (${error})`;
-    return {
-      cause: doing === undefined ? wait : `${wait}; ${doing}`,
-      where: heldAt ?? where,
-      about: heldBy,
-      fix: doing !== undefined && heldBy === undefined ? BUSY_POOL : undefined,
-      step,
-    };
+    const { at, took = 0 } = step;
+    const isOpen = ({ at: from, span }: Step): boolean =>
+      from <= at && !steps.some((one) => ENDS.has(one.kind) && one.span === span && one.at < at + took - 1);
+    return [step, of(steps, 'begin').find(isOpen)] as const;
   });
 }
 
-/** Statements with one text, and calls to one server from one line, before the response. */
+const waitOf = ({ took, error }: Step): string =>
+  error === undefined ? `Waited ${ms(took)} for a connection` : `Got no connection after ${ms(took)} (${error})`;
+
+function secondConnections(request: RequestDetails): Evidence[] {
+  return waitsOf(request).flatMap(([step, begun]) => {
+    if (begun === undefined) return [];
+    const { where, took } = step;
+    const cause = `A second connection is taken inside of a transaction that holds one: ${waitOf(step)}, and kept its own`;
+    return [{ cause, where, about: where === undefined ? request.route : undefined, lost: took, step }];
+  });
+}
+
+/** All of them are one trouble, which follows from second connections where their holders wait for those. */
+function shortages(request: RequestDetails): Evidence[] {
+  return waitsOf(request).flatMap(([step, begun]) => {
+    if (begun !== undefined) return [];
+    const { took, doing, heldAt, heldBy, where, shares } = step;
+    const cause = doing === undefined ? waitOf(step) : `${waitOf(step)}; ${doing}`;
+    const fix = doing !== undefined && heldBy === undefined ? BUSY_POOL : undefined;
+    const into = [`second connection ${heldBy}`, 'pool'];
+    return [{ cause, where: heldAt ?? where, about: heldBy, fix, lost: took, into, shares, step }];
+  });
+}
+
+const WRITES = /^(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|WITH\b.*\b(?:INSERT|UPDATE|DELETE))\b/i;
+
+/** A response of 4xx is a decision to refuse: what was committed before it is maybe half of the work. */
+function errorsCommitted({ steps, status = 0 }: RequestDetails): Evidence[] {
+  if (status < 400) return [];
+  const committed = new Set(of(steps, 'commit').map(({ span }) => span));
+  const last = of(steps, 'statement').findLast(
+    ({ span, sql = '', where, outside, error }) =>
+      where !== undefined && error === undefined && outside !== true && committed.has(span) && WRITES.test(sql),
+  );
+  if (last === undefined) return [];
+  return [{ ...evidence(last, `Responded ${status}, and committed: what was written before stays`), fails: true }];
+}
+
+const hasFailed = ({ error, status = 0 }: Step): boolean => error !== undefined || status >= 500;
+
+const isSameCall = (one: Step, other: Step): boolean =>
+  one.host === other.host && one.method === other.method && one.where === other.where;
+
+function hiddenFailures({ steps, status = 500, milliseconds = 0 }: RequestDetails): Evidence[] {
+  const calls = of(steps, 'call').filter(({ at }) => at <= milliseconds);
+  return calls.flatMap((step, i) => {
+    const { host, method = '', error = '', status: its } = step;
+    const isRepeated = calls.slice(i + 1).some((later) => isSameCall(step, later));
+    if (status >= 400 || !hasFailed(step) || isRepeated || CANCELLED.test(error)) return [];
+    const cause = `Responded ${status} although its call ${method} ${host} failed with ${its ?? error}`;
+    return [{ cause, where: step.where, about: host, fails: method !== 'GET', step }];
+  });
+}
+
+const NO_PAUSE_MS = 50;
+const MOST_ATTEMPTS = 3;
+
+const isRetried = (calls: readonly Step[]): boolean => calls.slice(0, -1).every(hasFailed);
+
+function retries({ steps }: RequestDetails): Evidence[] {
+  const groups = groupedBy(of(steps, 'call'), ({ method, host, where }) => `${method} ${host} ${where}`);
+  return groups.flatMap((calls): Evidence[] => {
+    const [step] = calls;
+    const { host, method = '', where, status, error } = step ?? {};
+    const pauses = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0) - (calls[i]?.took ?? 0));
+    if (calls.length < MOST_ATTEMPTS || !isRetried(calls) || pauses.some((pause) => pause > NO_PAUSE_MS)) return [];
+    const cause = `The call ${method} ${host} was retried ${calls.length - 1} times without pause, after it had failed with ${status ?? error}`;
+    return [{ cause, where, about: host, step }];
+  });
+}
+
+/** Statements with one text, and calls to one server from one line, before the response; not those that are retried. */
 function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evidence[] {
   const undone = new Set(of(steps, 'rollback').map(({ span }) => span));
   const sent = steps.filter(({ kind, at }) => (kind === 'statement' || kind === 'call') && at <= milliseconds);
@@ -314,7 +455,7 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
     kind === 'call' ? `${host} ${where}` : undone.has(span) ? `${span} ${sql}` : `${sql}`,
   );
   return groups.flatMap((same): Evidence[] => {
-    if (same.length < MOST_ALIKE) return [];
+    if (same.length < MOST_ALIKE || (same[0]?.kind === 'call' && isRetried(same))) return [];
     const [most = [], ...others] = groupedBy(same, ({ where = '' }) => where).toSorted(
       (one, other) => other.length - one.length,
     );
@@ -324,10 +465,12 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
     if (kind === 'call') {
       const all = same.reduce((sum, { took = 0 }) => sum + took, 0);
       const cause = `One request called ${host} ${times}, for ${ms(all)} in all`;
-      return [{ cause, where, about: host, fix: 'Ask once for all, or send the calls at the same time.', step }];
+      const fix = 'Ask once for all, or send the calls at the same time.';
+      return [{ cause, where, about: host, fix, lost: all, step }];
     }
     const from = others.length === 0 ? '' : `, from ${others.length + 1} lines, ${most.length} of them from this one`;
-    return [{ cause: `One request sent the statement ${times}${from}`, sql, where, step }];
+    const lost = same.reduce((sum, { took = 0 }) => sum + took, 0);
+    return [{ cause: `One request sent the statement ${times}${from}`, sql, where, lost, step }];
   });
 }
 
@@ -341,84 +484,54 @@ function groupedBy(steps: readonly Step[], nameOf: (step: Step) => string): Step
   return [...groups.values()];
 }
 
-interface Finding {
-  /** The message of the check may name a requested path. */
-  readonly cause: string;
-  readonly fix: string;
-  /** The steps show it as well, with more of it. */
-  readonly shownAs?: string;
-}
-
-const effect = (what: string): Finding => ({
-  cause: `${what} while a transaction was open, which a rollback does not undo`,
-  fix: 'Do it in afterCommit(), or write it to an outbox.',
-});
-
-const FINDINGS: Readonly<Record<string, Finding>> = {
-  'outside-statement': {
-    cause: 'A statement was sent outside of the open transaction, so a rollback does not undo it',
-    fix: 'Resolve the service in the scope of the transaction, and inject IConnection there in place of the pool.',
-  },
-  'second-connection': {
-    cause: 'A second connection was asked for while a transaction held one: a full pool would block both',
-    fix: 'Pass the scope of the transaction to the inner runInTransaction(): it is a savepoint on the same connection then.',
-  },
-  'http-request': {
-    cause: 'Another server was asked while a transaction was open, which kept its connection and its locks',
-    fix: 'Send it before BEGIN or after COMMIT, or write it to an outbox.',
-    shownAs: 'idle transaction',
-  },
-  'connection-write': effect('Another server got data'),
-  'file-write': effect('A file was written'),
-  'child-process': effect('A process was started'),
-  gap: {
-    cause: 'A transaction was open for long without a statement, and kept its connection and its locks',
-    fix: `It kept its connection and its locks meanwhile: ${EARLIER}`,
-    shownAs: 'idle transaction',
-  },
-  'repeated-statement': { cause: 'One statement was sent again and again', fix: ONE_STATEMENT, shownAs: 'N+1' },
-  'too-many-statements': {
-    cause: 'A request sent more statements than its budget',
-    fix: ONE_STATEMENT,
-    shownAs: 'N+1',
-  },
-  'error-committed': {
-    cause: 'What was written was committed, though the response says that the work was refused',
-    fix: 'Throw in place of sending the response, or set rollbackOn.',
-  },
-  'error-rolled-back': {
-    cause: 'What was written was rolled back, maybe the count of an attempt: the response refuses the client',
-    fix: 'Send the response in place of throwing, or write outside of the transaction, in unchecked().',
-  },
+/** Of each finding of the transaction check the cause, and the trouble by which the steps show more of it; its message may name a requested path. */
+const FINDINGS: Readonly<Record<string, readonly [cause: string, shownAs?: TroubleKind]>> = {
+  'outside-statement': ['A statement was sent outside of the open transaction, so a rollback does not undo it'],
+  'second-connection': ['A second connection was asked for while a transaction held one', 'second connection'],
+  'http-request': ['Another server was asked while a transaction was open, which kept its locks', 'idle transaction'],
+  'connection-write': ['Another server got data while a transaction was open, which a rollback does not undo'],
+  'file-write': ['A file was written while a transaction was open, which a rollback does not undo'],
+  'child-process': ['A process was started while a transaction was open, which a rollback does not undo'],
+  gap: ['A transaction was open for long without a statement, and kept its locks', 'idle transaction'],
+  'repeated-statement': ['One statement was sent again and again', 'N+1'],
+  'too-many-statements': ['A request sent more statements than its budget', 'N+1'],
+  'error-committed': ['What was written was committed, though the response refuses the work', 'error committed'],
+  'error-rolled-back': ['What was written was rolled back, maybe the count of an attempt, as the response refuses'],
 };
 
 function findings({ steps }: RequestDetails): Evidence[] {
   return of(steps, 'finding').map((step) => {
     const { found = '', key } = step;
-    const { cause = `The transaction check found ${found}`, fix } = FINDINGS[found] ?? {};
-    return { ...evidence(step, key === undefined ? cause : `${cause}: in ${key}`), about: found, fix };
+    const [cause = `The transaction check found ${found}`] = FINDINGS[found] ?? [];
+    return { ...evidence(step, key === undefined ? cause : `${cause}: in ${key}`), about: found };
   });
 }
 
 const ENDS: ReadonlySet<Step['kind']> = new Set(['commit', 'rollback', 'commit unknown'] as const);
 
 /** Between two of its statements, or between the last one and its end. */
-function idleTransactions({ steps }: RequestDetails): Evidence[] {
+function idleTransactions(request: RequestDetails): Evidence[] {
+  const { steps } = request;
   const found: Evidence[] = [];
+  const isSecond = (since: number, end: number): boolean =>
+    waitsOf(request).some(([{ at, took = 0 }, begun]) => begun && at < end && at + took > since);
   /** Of each open transaction its scope, the end of its last statement, and that. */
   const open = new Map<number | undefined, { readonly since: number; readonly last: Step }>();
   for (const step of steps) {
     const { kind, at, span, took = 0 } = step;
     const idle = open.get(span);
     const isOfIt = kind === 'statement' ? step.outside !== true : ENDS.has(kind);
-    if (idle && isOfIt && at - idle.since >= IDLE_MS) {
+    const call =
+      idle && of(steps, 'call').find((one) => one.at >= idle.since - 1 && waited(one) >= (at - idle.since) / 2);
+    // Where nothing says why, the process may have been busy.
+    const isLong = idle && isOfIt && at - idle.since >= (call && at >= call.at ? CALL_IN_TRANSACTION_MS : IDLE_MS);
+    if (idle && isLong && !isSecond(idle.since, at)) {
       const { since, last } = idle;
-      const call = of(steps, 'call').find((one) => one.at >= since - 1 && (one.took ?? 0) >= (at - since) / 2);
       const meanwhile = call ? `; meanwhile it waited for ${call.host}` : '';
       const cause = `A transaction was open for ${ms(at - since)} without a statement${meanwhile}`;
       // The time was lost after its last statement and before this one.
       const shown = [call, last, step].find((one) => one?.where !== undefined);
-      found.push({ cause, where: shown?.where, step: shown });
+      found.push({ cause, where: shown?.where, lost: at - since, step: shown });
     }
     if (kind === 'begin' || (isOfIt && idle)) open.set(span, { since: at + took, last: step });
     if (ENDS.has(kind)) open.delete(span);
@@ -432,7 +545,7 @@ export function leakOf(box: string | undefined, where: string | undefined, { lim
   return { cause, where, about: box };
 }
 
-function aborted({ steps, milliseconds, route, state }: RequestDetails): Evidence[] {
+function aborted({ steps, milliseconds, method, route, state }: RequestDetails): Evidence[] {
   if (state !== 'aborted') return [];
   const end = steps.findIndex(({ kind }) => kind === 'aborted');
   const { kind, doing, sql, where } = steps.slice(0, end + 1).findLast((step) => step.where !== undefined) ?? {};
@@ -440,7 +553,10 @@ function aborted({ steps, milliseconds, route, state }: RequestDetails): Evidenc
   const what = `The client disconnected after ${ms(milliseconds)}, before it had the whole response`;
   const cause = `${what}${doing === undefined ? before : `: ${doing}`}`;
   const about = where === undefined ? route : undefined;
-  return [{ cause, where, sql: kind === 'aborted' ? undefined : sql, about, step: steps[end] }];
+  const into = [`slow call ${where}`, `never stopped ${method} ${route}`];
+  return [
+    { cause, where, sql: kind === 'aborted' ? undefined : sql, about, into, lost: milliseconds, step: steps[end] },
+  ];
 }
 
 /** Said only where nothing else explains it. */
@@ -448,28 +564,36 @@ function slow({ milliseconds = 0, steps: all, route, state }: RequestDetails, { 
   if (state === 'aborted' || milliseconds < slowMs) return [];
   const steps = all.filter(({ kind }) => kind !== 'scope');
   const [longest] = steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0));
-  const { took = 0, late: lateOfIt = 0, kind, key, where: at, sql } = longest ?? {};
-  const begin = `Took ${ms(milliseconds)}`;
-  if (took >= milliseconds / 2) {
-    const what = kind === 'created' ? `creating ${key}` : `one ${kind}`;
-    const busy = `; for ${ms(lateOfIt)} of that this process did nothing else, or had no processor`;
-    const cause = `${begin}, of which ${ms(took)} in ${what}${lateOfIt >= took / 2 ? busy : ''}`;
-    return [{ cause, where: at, sql, about: at === undefined ? `${route} ${what}` : undefined, step: longest }];
-  }
-  const { late = 0 } = of(steps, 'responded')[0] ?? {};
+  const [begin, lost] = [`Took ${ms(milliseconds)}`, milliseconds];
+  const late = Math.max(of(steps, 'responded')[0]?.late ?? 0, longest?.late ?? 0);
   if (late >= milliseconds / 2) {
-    const cause = `${begin}, for ${ms(late)} of which this process was busy with other things, or had no processor`;
-    const fix = 'Look for blocked loops first, then at the load of the machine.';
-    return [{ cause, about: `late ${route}`, fix }];
+    const cause = `${begin}, for ${ms(late)} of which this process was busy with something else, or had no processor`;
+    const fix = 'Look at the load of the machine: no code of the application kept this process for long.';
+    return [{ cause, about: 'late', fix, lost, into: ['blocked loop'] }];
+  }
+  const { took = 0, kind, key, where: at, sql } = longest ?? {};
+  if (took >= milliseconds / 2) {
+    const what = kind === 'created' ? `creating ${key}` : (LONG_STEPS[kind ?? ''] ?? `a ${kind}`);
+    const about = at === undefined ? `${route} ${what}` : undefined;
+    return [{ cause: `${begin}, of which ${ms(took)} in ${what}`, where: at, sql, about, lost, step: longest }];
   }
   const gap = longestGap(steps, milliseconds);
   const where = gap.after?.where;
   const after = where === undefined ? 'before the first line that is known' : 'after this line';
-  const cause = `${begin}, of which no statement, call or wait explains half; ${ms(gap.took)} of it passed ${after}`;
-  const fix =
-    'Look at what the code does after the line, or before it where no line is given: it waits or computes there.';
-  return [{ cause, where, about: where === undefined ? route : undefined, fix, step: gap.after }];
+  const isAll = gap.took >= milliseconds / 2;
+  const cause = `${begin}, ${isAll ? '' : 'no half of it in one step; '}${ms(gap.took)} of it passed ${after}, without a statement, call or wait`;
+  const fix = `Look at what the code does ${where === undefined ? 'before that' : 'after the line'}: it waits or computes there.`;
+  return [{ cause, where, about: where === undefined ? route : undefined, fix, lost, step: gap.after }];
 }
+
+const LONG_STEPS: Readonly<Record<string, string>> = {
+  statement: 'one statement',
+  begin: 'BEGIN',
+  commit: 'COMMIT',
+  rollback: 'ROLLBACK',
+  connection: 'waiting for a connection',
+  call: 'one call',
+};
 
 /** The longest time in which nothing was recorded, and the last step before it of which the line is known. */
 function longestGap(steps: readonly Step[], milliseconds: number): { took: number; after: Step | undefined } {
@@ -489,72 +613,3 @@ function longestGap(steps: readonly Step[], milliseconds: number): { took: numbe
 const waited = ({ took = 0, late = 0 }: Step): number => took - late;
 
 const of = (steps: readonly Step[], kind: Step['kind']): Step[] => steps.filter((step) => step.kind === kind);
-
-/** The line of the class or factory of a service. */
-export type Definition = (key: string) => string | undefined;
-
-interface Group {
-  sign: Sign;
-  readonly first: number;
-  last: number;
-  count: number;
-  readonly routes: Set<string>;
-  /** The newest ones. */
-  readonly requests: Set<number>;
-}
-
-const MOST_GROUPS = 200;
-const MOST_REQUESTS = 5;
-const MOST_ROUTES = 8;
-
-/** Everything that went wrong since the recording began, by cause. */
-export class Troubles {
-  /** In the order in which each occurred last. */
-  readonly #groups = new Map<string, Group>();
-  readonly #definition: Definition;
-
-  constructor(definition: Definition = () => undefined) {
-    this.#definition = definition;
-  }
-
-  /** Adds an occurrence. A cause beyond the number that is kept replaces the one that has not occurred for longest. */
-  add(sign: Sign, at: number, request?: { readonly id: number; readonly name: string }): void {
-    const { id } = sign;
-    const group = this.#groups.get(id) ?? {
-      sign,
-      first: at,
-      last: at,
-      count: 0,
-      routes: new Set(),
-      requests: new Set(),
-    };
-    Object.assign(group, { sign, last: at, count: group.count + 1 });
-    if (request) {
-      if (group.routes.size < MOST_ROUTES) group.routes.add(request.name);
-      newest(group.requests, request.id, MOST_REQUESTS);
-    }
-    this.#groups.delete(id);
-    this.#groups.set(id, group);
-    const [oldest = ''] = this.#groups.keys();
-    if (this.#groups.size > MOST_GROUPS) this.#groups.delete(oldest);
-  }
-
-  has({ id }: Sign): boolean {
-    return this.#groups.has(id);
-  }
-
-  /** The newest first. */
-  all(): Trouble[] {
-    return Array.from(this.#groups.values(), ({ sign, count, first, last, routes, requests }) => {
-      const times = { count, first, last, routes: [...routes], requests: [...requests] };
-      return { ...causeOf(sign, this.#definition), ...times };
-    }).toReversed();
-  }
-}
-
-function newest(ids: Set<number>, id: number, most: number): void {
-  ids.delete(id);
-  ids.add(id);
-  const [oldest = id] = ids;
-  if (ids.size > most) ids.delete(oldest);
-}

@@ -2,20 +2,11 @@ import type { Container, Key } from '@ambit/container';
 import { Lateness } from './loop.js';
 import { boxBelow, boxOf, errorName, label, lineageOf, ms } from './names.js';
 import { type Arrival, type Facts, type Recorded, RequestRecord } from './requests.js';
-import {
-  causeOf,
-  type Definition,
-  leakOf,
-  LONG_WAIT_MS,
-  type Limits,
-  type Sign,
-  signOf,
-  signsOf,
-  Troubles,
-} from './signs.js';
+import { causeOf, leakOf, LONG_WAIT_MS, type Limits, MOST_ALIKE, type Sign, signOf, signsOf } from './signs.js';
 import { type Row, Totals } from './totals.js';
+import { type Definition, Troubles } from './troubles.js';
 import { Where } from './where.js';
-import type { ExplainedRequest, Now, OpenScope, Outcome, State, StepKind } from './wire.js';
+import type { ExplainedRequest, Now, OpenScope, Outcome, Share, State, StepKind } from './wire.js';
 
 export interface StoreOptions extends Limits {
   /** How many requests without trouble are kept, and how many with trouble. */
@@ -25,6 +16,8 @@ export interface StoreOptions extends Limits {
   readonly now: () => number;
   /** The request on whose behalf this code runs. */
   readonly current: () => RequestRecord | undefined;
+  /** The request that began what runs here, maybe long ago. */
+  readonly origin?: () => RequestRecord | undefined;
   /** The line of a service. */
   readonly definition?: Definition;
   /** Scopes that are opened now are the inspector's own. */
@@ -46,7 +39,7 @@ interface OpenedScope {
   leaked: boolean;
 }
 
-/** A transaction of this process, which has a connection. */
+/** A transaction of this process, or a statement outside of one, which has a connection. */
 interface Held {
   readonly request: RequestRecord | undefined;
   readonly since: number;
@@ -61,7 +54,12 @@ const MOST_KINDS = 100;
 const MOST_OPEN = 5000;
 const MOST_SHOWN = 5;
 /** Those who waited for a connection look at them within the same milliseconds. */
-const MOST_ENDED = 256;
+const MOST_ENDED = 512;
+/** Holders of so long ago are shown, at rest. */
+const RECENT_MS = 5000;
+/** What still runs so long after the end of a request does not belong to it. */
+const AFTERWARDS_MS = 1000;
+const MOST_LINGERING = 100;
 const MOST_ROWS = 1000;
 const MOST_SERVICES = 2000;
 const DEEPEST_CAUSE = 10;
@@ -98,6 +96,11 @@ export class Store {
   readonly #transactions = { committed: 0, refused: 0, 'rolled back': 0, unknown: 0 };
   readonly #holding = new Map<object, Held>();
   readonly #ended: Held[] = [];
+  /** The requests that have ended, while statements and calls of theirs go on, by line. */
+  readonly #lingering = new Map<string, Set<number>>();
+  /** The newest record, and the longest time without one that ended lately: that of the request before it. */
+  #newestRecord: { readonly request: RequestRecord; readonly at: number } | undefined;
+  #longestGap: { readonly request: RequestRecord; readonly at: number; readonly took: number } | undefined;
 
   /** Starts with the application scope and the scopes that are open already. */
   constructor(application: Container, open: readonly Container[], options: StoreOptions) {
@@ -117,6 +120,10 @@ export class Store {
   /** True if the scope is one of this application. */
   knows(scope: object): boolean {
     return this.#scopes.has(scope);
+  }
+
+  origin(): RequestRecord | undefined {
+    return (this.#options.origin ?? this.#options.current)();
   }
 
   // ---- What happens.
@@ -166,6 +173,33 @@ export class Store {
     this.#judge(record);
   }
 
+  /** A statement or a call begins: counts those of requests that have ended, where nobody stops them. */
+  goesOn(place: Where): void {
+    const origin = this.origin();
+    const { milliseconds = Infinity, state } = origin?.summary ?? {};
+    if (!origin || this.now() - origin.start - milliseconds < AFTERWARDS_MS) return;
+    const { line } = place;
+    if (line === undefined || origin.lingers(line) < MOST_ALIKE) return;
+    const ids = this.#lingering.get(line) ?? new Set();
+    if (this.#lingering.size < MOST_LINGERING) this.#lingering.set(line, ids);
+    if (ids.size < MOST_LINGERING) ids.add(origin.id);
+    // What a single one began may be meant to go on.
+    if (state !== 'aborted' && ids.size < 2) return;
+    const requests = ids.size === 1 ? 'a request' : `${ids.size} requests`;
+    const cause = `This goes on after the end of ${requests}: a timer or a loop that nobody stops`;
+    const sign = signOf({ kind: 'never stopped', cause, where: line });
+    if (origin.has(sign)) return this.noticed(sign, origin);
+    this.#note(origin, sign);
+  }
+
+  /** The request whose code ran while nothing else could, until now: it made the last record before that. */
+  busy(late: number): RequestRecord | undefined {
+    const now = this.now();
+    const gaps = [this.#longestGap, this.#newestRecord && { ...this.#newestRecord, took: now - this.#newestRecord.at }];
+    const isIt = (took: number): boolean => took > late / 2 && took < late + AFTERWARDS_MS / 4;
+    return gaps.find((gap) => gap && now - gap.at < late + AFTERWARDS_MS / 4 && isIt(gap.took))?.request;
+  }
+
   /** A handler of the current request has failed. The statement, COMMIT or service that the error came from may have said so already. */
   failed(error: unknown): void {
     const request = this.current();
@@ -180,7 +214,9 @@ export class Store {
 
   /** Adds a trouble outside of requests. */
   noticed(sign: Sign, record?: RequestRecord): void {
-    this.#troubles.add(sign, Date.now(), record);
+    const { status = 0, state } = record?.summary ?? {};
+    const failed = status >= 500 || state === 'aborted';
+    this.#troubles.add(sign, Date.now(), record && { id: record.id, name: record.name, failed });
     this.#noticedAt = ++this.#version;
   }
 
@@ -244,6 +280,8 @@ export class Store {
     const held = scope && this.#holding.get(scope);
     if (held) held.last = place ?? held.last;
     const outside = scope === undefined;
+    if (outside && error === undefined)
+      this.#ends({ request: this.origin(), since: this.now() - took, until: this.now(), last: place });
     const request = this.record('statement', { sql, took, place, ...(outside && { outside }) }, { scope, error });
     const row = this.statements.row(sql);
     if (!row) return;
@@ -267,27 +305,27 @@ export class Store {
     this.record(FINAL_STEP[outcome], { took }, { scope, error });
   }
 
-  /** The holders of connections while another request waited, and the line of the one that had its connection for longest. */
-  holders(from: number): Pick<Facts, 'doing' | 'heldAt' | 'heldBy'> {
+  /** Who had connections while another request waited: all of them, and the one that had its connection for longest. */
+  holders(from: number): Pick<Facts, 'doing' | 'heldAt' | 'heldBy' | 'shares'> {
     const to = this.now();
-    const share = ({ since, until = to }: Held): number => Math.min(until, to) - Math.max(since, from);
-    const held = [...this.#holding.values(), ...this.#ended]
-      .filter((one) => share(one) > 0)
-      .toSorted((one, other) => share(other) - share(one));
-    const [most] = held;
+    const held = this.#heldSince(from);
+    const [most] = held.toSorted((one, other) => shareOf(other, from, to) - shareOf(one, from, to));
     if (!most) return {};
     const { request, since, until = to, last } = most;
-    const name = request?.name ?? 'work outside of requests';
+    const name = request?.name ?? OUTSIDE;
     const line = last?.line;
     const who = `${name}${request ? ` (request ${request.id}${request.over ? ', which has its response' : ''})` : ''}`;
     const where = line === undefined ? '' : `, since ${line}`;
-    const many = held.length === 1 ? 'a transaction' : `${held.length} transactions`;
     // None of many short transactions is to blame.
-    const isBusy = share(most) < (to - from) / 2;
-    const none = isBusy ? ', none of them for half of that' : '';
-    const doing = `meanwhile ${many} had one${none}; for longest ${who}, for ${ms(until - since)}${where}`;
-    if (isBusy) return { doing };
-    return { doing, heldBy: name, ...(line !== undefined && { heldAt: line }) };
+    const isBusy = shareOf(most, from, to) < (to - from) / 2;
+    const doing = `meanwhile ${isBusy ? 'nobody had one for half of that; ' : ''}for longest ${who} had one, for ${ms(until - since)}${where}`;
+    const shares = sharesOf(held, from, to);
+    if (isBusy) return { doing, shares };
+    return { doing, shares, heldBy: name, ...(line !== undefined && { heldAt: line }) };
+  }
+
+  #heldSince(from: number): Held[] {
+    return [...this.#holding.values(), ...this.#ended].filter(({ until = Infinity }) => until > from);
   }
 
   // ---- What is known.
@@ -320,6 +358,12 @@ export class Store {
 
   /** Marks a request as changed, if it is kept. It is from now on if it has trouble. */
   #touch(record: RequestRecord): void {
+    const [at, last] = [this.now(), this.#newestRecord];
+    const took = at - (last?.at ?? at);
+    const { at: former = -Infinity, took: longest = 0 } = this.#longestGap ?? {};
+    if (last && (took > longest || at - former > AFTERWARDS_MS / 4))
+      this.#longestGap = { request: last.request, at, took };
+    this.#newestRecord = { request: record, at };
     record.summary.trouble = record.trouble;
     if (record.trouble && !this.#troubled.has(record.id)) {
       this.#newest.delete(record.id);
@@ -378,6 +422,10 @@ export class Store {
     if (!held) return;
     held.until = this.now();
     this.#holding.delete(scope);
+    this.#ends(held);
+  }
+
+  #ends(held: Held): void {
     if (this.#ended.push(held) > MOST_ENDED) this.#ended.shift();
   }
 
@@ -410,6 +458,7 @@ export class Store {
         }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       ...(pool && { pool }),
+      holders: sharesOf(this.#heldSince(now - RECENT_MS), now - RECENT_MS, now),
     };
   }
 
@@ -420,6 +469,24 @@ export class Store {
     if (record) record.place = where;
     this.#note(request, signOf({ kind: 'leak', ...leakOf(box, where?.line, this.#options) }));
   }
+}
+
+const OUTSIDE = 'work outside of requests';
+
+const shareOf = ({ since, until = Infinity }: Held, from: number, to: number): number =>
+  Math.max(0, Math.min(until, to) - Math.max(since, from));
+
+/** By route and line, the longest first. */
+function sharesOf(held: readonly Held[], from: number, to: number): Share[] {
+  const shares = new Map<string, Share>();
+  for (const one of held) {
+    const { request, last } = one;
+    const [name, where] = [request?.name ?? OUTSIDE, last?.line];
+    const key = `${name} ${where}`;
+    const took = (shares.get(key)?.took ?? 0) + shareOf(one, from, to);
+    shares.set(key, { name, ...(where !== undefined && { where }), took });
+  }
+  return [...shares.values()].toSorted((one, other) => other.took - one.took).slice(0, MOST_SHOWN);
 }
 
 interface Owner {

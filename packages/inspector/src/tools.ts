@@ -30,7 +30,7 @@ const MOST_REQUESTS = 50;
 export const TOOLS: Readonly<Record<string, Tool>> = {
   troubles: {
     description:
-      'What is wrong in the running application, grouped by cause, the newest first: what happened and why, the line of code, how often, on which routes, in which requests, and what to do. Start here.',
+      'What is wrong in the running application, one for each incident, by harm: what happened and why, the line of code, how often, on which routes, in which requests, and what to do. Start here.',
     properties: {},
     read: ({ state }) => state()?.troubles,
   },
@@ -96,7 +96,11 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     required: ['key'],
     read: ({ drawing }, { key }) => {
       const explanation = drawing.explain(String(key)) ?? `'${String(key)}' is registered in no scope.`;
-      return { explanation, where: drawing.definition(String(key)) };
+      const { nodes, edges } = drawing.view();
+      const ids = new Set(nodes.filter((node) => node.id === key || node.key === key).map(({ id }) => id));
+      const needed = new Set(edges.filter(({ from }) => ids.has(from)).map(({ to }) => to));
+      const dependencies = nodes.filter(({ id }) => needed.has(id)).map((node) => `${node.key} of ${node.box}`);
+      return { explanation, dependencies, where: drawing.definition(String(key)) };
     },
   },
 };

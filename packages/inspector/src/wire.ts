@@ -48,6 +48,8 @@ export interface Now {
   readonly scopes: readonly OpenScope[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
   readonly pool?: PoolNow;
+  /** Who had connections in the last seconds. */
+  readonly holders: readonly Share[];
 }
 
 export interface PoolNow {
@@ -71,6 +73,10 @@ export interface Cause {
 /** A trouble of one cause, seen once or often; the sentence is that of the last time. */
 export interface Trouble extends Cause {
   readonly count: number;
+  /** How many of them failed or lost work. */
+  readonly failed: number;
+  /** The milliseconds that it took in all. */
+  readonly lost: number;
   readonly first: number;
   readonly last: number;
   readonly routes: readonly string[];
@@ -96,11 +102,9 @@ export interface RequestSummary {
   readonly outcome?: Outcome;
   readonly failedAttempts: number;
   readonly open: number;
-  /** How many statements it sent until its response, within transactions and outside of them. */
   readonly statements: number;
   readonly statementMs: number;
   readonly troubles: readonly TroubleKind[];
-  /** True where something went wrong, or took long. */
   readonly trouble: boolean;
 }
 
@@ -115,6 +119,7 @@ export type StepKind =
   | 'statement'
   | 'call'
   | 'threw'
+  | 'callback failed'
   | 'commit'
   | 'rollback'
   | 'commit unknown'
@@ -144,15 +149,27 @@ export interface Step {
   /** The call or statement that was in progress when a client disconnected; the holders, in a wait for a connection. */
   readonly doing?: string;
   readonly found?: string;
-  /** The line of code of a finding, a statement, a call, an error or a leak. */
   readonly where?: string;
   /** Set where a step before names the error already. */
   readonly known?: true;
+  /** Of a call; its path may have values. `queued` is how long it waited for one of the sockets of its Agent. */
   readonly host?: string;
+  readonly method?: string;
+  readonly status?: number;
+  readonly sockets?: number;
+  readonly queued?: number;
   /** In a wait for a connection: the line of the holder that had one for longest, and below its route. */
   readonly heldAt?: string;
   readonly heldBy?: string;
+  readonly shares?: readonly Share[];
   readonly line?: Line;
+}
+
+/** For how long requests of a route, at a line, had connections. */
+export interface Share {
+  readonly name: string;
+  readonly where?: string;
+  readonly took: number;
 }
 
 /** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
@@ -161,7 +178,6 @@ export interface Line {
   readonly source: string;
   /** Such as `info` or `error`. */
   readonly level: string;
-  /** The text for the page, up to 2,000 characters. */
   readonly text: string;
 }
 
@@ -185,7 +201,7 @@ export interface State {
   readonly version: number;
   readonly now: Now;
   readonly requests: readonly RequestSummary[];
-  /** All of them, where there is a new one; the newest first. */
+  /** All of them, where there is a new one, by harm. */
   readonly troubles?: readonly Trouble[];
   /** How many requests without trouble are kept, and how many with trouble. */
   readonly keep: number;

@@ -65,25 +65,6 @@ describe('a store', () => {
     // In megabytes.
     expect(grown).toBeLessThan(4);
   });
-
-  it('keeps one text of each statement', () => {
-    const columns = Array.from({ length: 100 }, (_, i) => `column_${i}`).join(', ');
-    const before = heapAfterCollecting();
-    for (let i = 0; i < 300; i++) {
-      now += 1;
-      current = store.arrive({ method: 'GET', route: () => '/orders', lost: () => false });
-      for (let id = 0; id < 100; id++)
-        channel('ambit:statement:outside').publish({
-          sql: `SELECT ${columns} FROM orders WHERE id = ${id}`,
-          milliseconds: 1,
-        });
-      store.complete(current, 200);
-    }
-    current = undefined;
-    expect(store.state().troubles!).toMatchObject([{ kind: 'N+1', count: 300 }]);
-    // 30,000 steps: less than a kilobyte for each.
-    expect(heapAfterCollecting() - before).toBeLessThan(20);
-  });
 });
 
 describe('a recording that is started and stopped again and again', () => {

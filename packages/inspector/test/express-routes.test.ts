@@ -34,18 +34,6 @@ describe.each([['Express 5', express], ...older] as const)('the route of a reque
       '/v1/shop/orders/:id',
     ],
     [
-      'in another router with the same one',
-      (app) => app.use('/v1', shared).use('/v2', shared),
-      '/v2/orders/1',
-      '/v2/orders/:id',
-    ],
-    [
-      'in an application in an application',
-      (app) => app.use('/sub', version().use('/inner', shared)),
-      '/sub/inner/orders/1',
-      '/sub/inner/orders/:id',
-    ],
-    [
       'in an application that a router has',
       (app) => app.use('/:tenant', version.Router().use(inner)),
       '/acme/orders/1',

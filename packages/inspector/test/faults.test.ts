@@ -40,14 +40,15 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'lock',
     kind: 'pool',
-    cause: /Waited .+ for a connection; meanwhile a transaction had one; for longest GET \/holds\/:id \(request \d+/,
+    cause:
+      /Waited .+ for a connection; meanwhile for longest GET \/holds\/:id \(request \d+.+ had one|took \d+ % GET \/holds\/:id/,
     // Only the database knows who waits for a lock.
     not: 'PostgreSQL',
     make: inTurn(['holds'], 'waits'),
   },
   {
     name: 'pool',
-    cause: /meanwhile (?:a|\d) transactions? had one; for longest GET \/holds-a-connection\/:id \(request \d+/,
+    cause: /meanwhile for longest GET \/holds-a-connection\/:id \(request \d+|took \d+ % GET \/holds-a-connection\/:id/,
     make: inTurn(['holds-a-connection', 'holds-a-connection'], 'wants-a-connection'),
   },
   {
@@ -64,13 +65,13 @@ const FAULTS: readonly Fault[] = [
   { name: 'outbox', cause: /delivery of outbox failed: URIError/, make: asked('publish') },
   { name: 'failed handler', cause: /failed with TypeError/ },
   { name: 'failed statement', cause: /23505 unique violation/ },
-  { name: 'wrong column', kind: 'failed statement', cause: /42703 undefined column|42000/ },
   { name: 'after commit', cause: /after its transaction had finished/ },
   { name: 'idle transaction', cause: /open for \d+\.\d s without a statement; meanwhile it waited for 127\.0\.0\.1/ },
   { name: 'slow call', cause: /call to 127\.0\.0\.1:\d+ took \d+\.\d s/ },
   {
     name: 'blocked loop',
-    cause: /late by .+; most of that time/,
+    cause:
+      /GET \/blocked-loop\/:id \(request \d+\) kept this process from everything else for .+s, most of it in blocked-loop/,
     // Reading the samples before may take a twentieth of the time.
     make: async (app) => {
       await sleep(2000);
@@ -80,6 +81,29 @@ const FAULTS: readonly Fault[] = [
   },
   { name: 'slow statement', kind: 'slow', cause: /in one statement/ },
   { name: 'finding', cause: /outside of the open transaction/ },
+  {
+    name: 'second connection',
+    cause: /second connection is taken inside of a transaction that holds one/,
+    make: asked('second-connection', 'second-connection', 'second-connection'),
+  },
+  { name: 'error committed', cause: /^Responded 404, and committed/ },
+  {
+    name: 'failed callback',
+    cause: /callback of the transaction failed with TypeError.*; the response \(200\) does not/,
+  },
+  { name: 'failed disposal', cause: /^IUpload could not be disposed: EvalError/ },
+  { name: 'hidden failure', cause: /^Responded 200 although its call POST 127\.0\.0\.1:\d+ failed with 503/ },
+  { name: 'retries', cause: /POST 127\.0\.0\.1:\d+ was retried 3 times without pause, after it had failed with 503/ },
+  {
+    name: 'few sockets',
+    cause: /waited \d+ ms for another call of this process: its Agent opens 1 sockets at most/,
+    make: asked('few-sockets', 'few-sockets', 'few-sockets'),
+  },
+  {
+    name: 'never stopped',
+    cause: /goes on after the end of 2 requests/,
+    make: asked('never-stopped', 'never-stopped'),
+  },
 ];
 
 /** `packages/inspector/test/support/handlers.mjs:66` */

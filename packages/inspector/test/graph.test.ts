@@ -27,44 +27,4 @@ describe('the graph', () => {
       ['IClock', 'IUsers'],
     ]);
   });
-
-  it('has the path of a split key', () => {
-    const perRequest = [singleton(), scope(hasTag('request'))] as const;
-    const app = new Container({ tags: ['application'] }).addRegistration(
-      Registration.fromValue(new FakePool()).to('IDatabasePool'),
-      make('IDatabasePool')
-        .pipe(...perRequest)
-        .to('IQueryable'),
-      make('IConnection')
-        .pipe(singleton(), scope(hasTag('transaction')))
-        .to('IQueryable'),
-      make('IQueryable')
-        .pipe(...perRequest)
-        .to('ILedger'),
-    );
-    const { nodes, edges, problems } = new Drawing(app, [SCOPES]).view();
-    const nameOf = (id: string) => nodes.filter((node) => node.id === id).map(({ key, box }) => `${key} of ${box}`)[0];
-    const path = ['ILedger of application > request', 'IQueryable of application > request'];
-    expect(problems.map((problem) => [problem.code, problem.path.map(nameOf)])).toEqual([['AMBIT_SPLIT_KEY', path]]);
-    expect(edges.filter(({ problem }) => problem).map(({ from, to }) => [from, to].map(nameOf))).toEqual([path]);
-  });
-
-  it('has the declared scopes as nested boxes, empty ones included', () => {
-    const app = new Container({ tags: ['application'] });
-    const scopes = [{ tags: ['request'], scopes: [{ tags: ['transaction'] }] }, { tags: ['job', 'nightly'] }];
-    expect(new Drawing(app, scopes).view().boxes).toEqual([
-      { id: 'application', tags: 'application' },
-      { id: 'application > request', tags: 'request', parent: 'application' },
-      { id: 'application > request > transaction', tags: 'transaction', parent: 'application > request' },
-      { id: 'application > job, nightly', tags: 'job, nightly', parent: 'application' },
-    ]);
-  });
-
-  it('shows registrations that were added later', () => {
-    const app = new Container({ tags: ['application'] });
-    const drawing = new Drawing(app, []);
-    expect(drawing.view().nodes).toEqual([]);
-    app.addRegistration(make().to('ILate'));
-    expect(drawing.view().nodes.map(({ key }) => key)).toEqual(['ILate']);
-  });
 });

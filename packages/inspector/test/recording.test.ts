@@ -1,10 +1,8 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { type IConnection, type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { fastify } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Container, type IContainer, Registration, scope, singleton } from '@ambit/container';
-import { inspectorPlugin } from '../src/fastify.js';
+import { type Container, type IContainer, Registration, singleton } from '@ambit/container';
 import { recordLine } from '../src/index.js';
 import type { RequestDetails, State } from '../src/wire.js';
 import { createApp, hosts, type Routes, type RunningApp, SCOPES } from './support/app.js';
@@ -18,7 +16,6 @@ describe.each(hosts)('the inspector on $name', (host) => {
   let container: Container;
   let app: RunningApp;
 
-  const poolOf = (from: Container) => from.resolve<IDatabasePool>('IDatabasePool' as string);
   const order = (from: IContainer): Promise<unknown> =>
     from.resolve<IConnection>('IConnection' as string).query("INSERT INTO orders VALUES ('canary')");
   const routes: Routes = {
@@ -26,10 +23,6 @@ describe.each(hosts)('the inspector on $name', (host) => {
     '/orders': async (from) => {
       await runInTransaction(from, order);
       return 201;
-    },
-    '/many': async (from) => {
-      for (let i = 0; i < 6; i++) await poolOf(from).query("SELECT id FROM orders WHERE id <> 'canary'");
-      return 200;
     },
     '/logged': () => {
       recordLine({ source: 'audit', level: 'info', text: 'user 4711 was read' });
@@ -92,25 +85,6 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(await read('now')).toMatchObject({ pool: { waiting: 0 }, transactions: { committed: 2 } });
   });
 
-  it('adds up routes, statements and services', async () => {
-    await start({ always: true });
-    expect(await recorded('/many')).toMatchObject({ statements: 6, troubles: ['N+1'] });
-    await recorded('/orders');
-    await fetch(`${app.url}/nowhere`);
-    await expect
-      .poll(() => read('routes'))
-      .toMatchObject([
-        { name: 'GET /many/:id', count: 1, statements: 6 },
-        { name: 'GET /orders/:id', statements: 1 },
-        { name: 'GET (no route)', refused: 1 },
-      ]);
-    const { 0: most, 1: least } = (await read<{ count: number }[]>('statements')).toSorted((a, b) => b.count - a.count);
-    const sql = "SELECT id FROM orders WHERE id <> '…'";
-    expect(most).toMatchObject({ name: sql, count: 6, outside: 6, routes: ['GET /many/:id'], where: LINE });
-    expect(least).toMatchObject({ name: "INSERT INTO orders VALUES ('…')", count: 1, where: LINE });
-    expect(await read('services')).toMatchObject([{ name: 'application: IDatabasePool', count: 1, alive: 1 }]);
-  });
-
   it('has the id that the application gives a request, and lines of logs only with the option `lines`', async () => {
     await start({ requestIdHeader: 'Content-Type', always: true });
     const { requestId, ...details } = await recorded('/logged');
@@ -151,16 +125,6 @@ describe.each(hosts)('the inspector on $name', (host) => {
     expect(channel('ambit:statement:sent').hasSubscribers).toBe(false);
   });
 
-  it('keeps the message of a predicate of the application to itself, which fails while the graph is drawn', async () => {
-    await start();
-    const fails = (): never => {
-      throw new Error('no tenant 4711');
-    };
-    container.addRegistration(Registration.fromValue(1).pipe(scope(fails)).to('ITenant'));
-    const response = await fetch(`${app.url}/inspector/graph`);
-    expect([response.status, (await response.text()).includes('4711')]).toEqual([500, false]);
-  });
-
   it('is not mounted in production, unless it is enabled with a token', async () => {
     vi.stubEnv('NODE_ENV', 'production');
     await start();
@@ -186,14 +150,4 @@ describe.each(hosts)('the inspector on $name', (host) => {
     }
     expect((await fetch(`${app.url}/inspector/mcp`, { method: 'POST', body: '{}' })).status).toBe(403);
   });
-});
-
-it("writes nothing in Fastify's log for each look of a page", async () => {
-  const lines: string[] = [];
-  const server = fastify({ logger: { stream: { write: (line: string) => void lines.push(line) } } });
-  await using container = createApp();
-  await server.register(inspectorPlugin, { container });
-  const { statusCode } = await server.inject('/inspector/state');
-  await server.close();
-  expect([statusCode, lines]).toEqual([200, []]);
 });

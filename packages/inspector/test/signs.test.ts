@@ -8,13 +8,6 @@ import { details } from './support/requests.js';
  * arrow each trouble that is found, with a part of its fields; no other is found. `0-4` stands for five steps.
  */
 const EXAMPLES = `
-N+1: from several lines, not after the response
-0-1 statement
-0-3 statement | where=b.ts:2:2
-5000-5002 statement
-request | dropped=4000
-→ N+1 | where=b.ts:2:2 | cause=sent the statement at least 6 times, from 2 lines, 4 of them from this one
-
 N+1: not for background work
 0-2 statement
 5000-5002 statement
@@ -38,24 +31,11 @@ request | milliseconds=3000
 → N+1
 → slow
 
-N+1: over HTTP
-0-24 call | took=100 | host=bank.example | where=bank.ts:1:1
-→ N+1 | where=bank.ts:1:1 | cause=called bank.example 25 times, for 2.5 s in all | fix=Ask once
-
 slow: after the last line that is known
 10 statement | where=before.ts:1:1 | took=5
 1500 statement | took=5
 request | milliseconds=1600
 → slow | where=before.ts:1:1 | cause=1.5 s of it passed after this line
-
-slow: no line is known
-request | milliseconds=1600
-→ slow | cause=before the first line that is known
-
-slow: a service
-0 created | took=1400 | key=IReport
-request | milliseconds=1500
-→ slow | cause=Took 1.5 s, of which 1.4 s in creating IReport
 
 slow: the process was busy
 1500 responded | late=1200
@@ -77,34 +57,11 @@ idle transaction: without statements of its own, whatever others do
 1300 commit | span=1
 → idle transaction | where=held.ts:1:1 | cause=A transaction was open for 1.3 s without a statement
 
-slow call: without the time in which the process was busy
-0 call | took=1500 | late=1200 | host=a
-0 call | took=1500 | host=b
-→ slow call | cause=A call to b took 1.5 s
-
-deadlock: retried with success
-1 statement | span=1 | error=PostgresError 40P01 deadlock detected
-2 rollback | span=1 | error=PostgresError 40P01 deadlock detected
-4 commit | span=2
-request | outcome=committed | failedAttempts=1
-→ deadlock | where=a.ts:1:1 | cause=; committed after 1 rollback | fix=Lock rows in one order
-
 deadlock: not retried, whatever else was committed
 1 statement | span=1 | error=PostgresError 40P01 deadlock detected
 4 commit | span=2
 request | outcome=committed | failedAttempts=1 | status=503
 → deadlock | cause=not retried with success, and responded 503
-
-deadlock: found by COMMIT
-1 statement | span=1
-2 rollback | span=1 | error=TransactionError AMBIT_TX_COMMIT_FAILED 40001
-4 commit | span=2
-request | outcome=committed | failedAttempts=1
-→ deadlock | where=a.ts:1:1 | cause=; committed after 1 rollback | fix=FOR UPDATE
-
-lock: the database waited no longer
-1 statement | took=900 | error=PostgresError 55P03
-→ lock | cause=No lock after 900 ms of waiting
 
 failed commit: the last statement of its own transaction
 1 statement | span=1 | where=order.ts:1:1
@@ -114,45 +71,15 @@ failed commit: the last statement of its own transaction
 request | outcome=rolled back | status=500
 → failed commit | where=order.ts:1:1 | fix=The row that it refers to
 
-unknown outcome
-1 statement | span=1
-2 commit unknown | span=1
-request | outcome=unknown | status=500
-→ unknown outcome | where=a.ts:1:1
-
 pool: one trouble for those who waited, with and without a connection in the end
 0 connection | took=300 | heldBy=POST /payments | heldAt=bank.ts:1:1 | doing=2 transactions had one
 9 no connection | took=500 | heldBy=POST /payments | heldAt=bank.ts:1:1 | doing=2 transactions had one
 → pool | where=bank.ts:1:1 | cause=; 2 transactions had one | fix=Keep connections for a shorter time
 
-pool: nobody is to blame
-0 connection | took=300 | doing=16 transactions had one
-→ pool | fix=look at the load first
-
-failed handler: an error that no step before names
-1 threw | error=Error | known=yes
-2 threw | error=TypeError | where=c.ts:1:1
-request | status=500
-→ failed handler | where=c.ts:1:1 | cause=The handler failed with TypeError
-
-failed statement: a time limit
-1 statement | error=PostgresError 57014 canceled
-request | status=500
-→ failed statement | fix=A time limit cancelled it
-
 4xx: a decision of the application, after a refused statement
 1 statement | span=1 | error=PostgresError 23505
 2 rollback | span=1 | error=HttpError 409
 request | outcome=rolled back | status=409
-
-4xx: after a refused COMMIT
-1 statement | span=1
-2 rollback | span=1 | error=TransactionError AMBIT_TX_COMMIT_FAILED 23503
-request | outcome=rolled back | status=422
-
-4xx: after a service that refuses the client
-1 failed | path=IUser | error=Unauthorized 401
-request | status=401
 
 4xx: hides no conflict, no late statement and no missing key
 1 statement | error=PostgresError 40P01
@@ -163,42 +90,10 @@ request | status=404
 → after commit
 → deadlock
 
-finding: with its own advice
-1 finding | found=second-connection | key=IAudit
-→ finding | cause=: in IAudit | fix=Pass the scope of the transaction
-
 finding: once, where the steps show more of it
 0-5 statement
 7 finding | found=repeated-statement
 → N+1
-
-leak
-0 scope | box=application > job | where=jobs.ts:1:1
-→ leak | where=jobs.ts:1:1 | cause=(application > job)
-
-aborted: what it waited for
-1 statement
-10 aborted | doing=it waited for maps.example | where=maps.ts:3:3
-request | state=aborted
-→ aborted | where=maps.ts:3:3 | cause=: it waited for maps.example
-
-aborted: the line before
-1 statement
-10 aborted
-20 statement | where=later.ts:4:4
-request | state=aborted
-→ aborted | where=a.ts:1:1 | cause=only the line before is known
-
-aborted: its transaction may be retried
-1 statement | span=1 | error=PostgresError 40P01
-request | state=aborted | open=1
-→ aborted
-
-aborted: after a conflict
-1 statement | span=1 | error=PostgresError 40P01
-request | state=aborted
-→ deadlock | cause=its client had disconnected
-→ aborted
 
 aborted: a statement was cancelled for it
 1 statement | error=PostgresError 57014 canceled

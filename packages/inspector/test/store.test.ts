@@ -28,7 +28,6 @@ describe('the store', () => {
     current = store.arrive(arrival);
     return openRequest(app);
   };
-  const publish = (name: string, message: object): void => channel(`ambit:${name}`).publish(message);
   const stepsOf = (kind: string) => store.request(current!.id)!.steps.filter((step) => step.kind === kind);
   const kind = (box: string) => store.state().now.kinds.find((one) => one.box === box);
 
@@ -36,20 +35,6 @@ describe('the store', () => {
     [now, current, app, stops] = [0, undefined, createApp(), []];
   });
   afterEach(() => stops.forEach((stop) => stop()));
-
-  it('counts open scopes by kind, also those from before, and instances until their scope is closed', async () => {
-    const early = openRequest(app);
-    begin();
-    const late = openRequest(app);
-    late.resolve('IUsers');
-    expect(kind('application > request')?.open).toBe(2);
-    const users = () => store.services.all().find(({ name }) => name === 'application > request: IUsers');
-    expect(users()).toMatchObject({ count: 1, alive: 1 });
-    await Promise.all([early.dispose(), late.dispose()]);
-    expect([kind('application > request'), users()?.alive]).toEqual([undefined, 0]);
-    openRequest(createApp()).resolve('IUsers');
-    expect(kind('application > request')).toBeUndefined();
-  });
 
   it('reports each scope that is open after the limit and its response, with the line that opened it', () => {
     begin({ keep: 1 });
@@ -109,25 +94,10 @@ describe('the store', () => {
     const { steps, dropped, statements } = store.request(current.id)!;
     expect([steps.length, dropped, statements]).toEqual([502, 9501, 10_000]);
     expect(steps.slice(-2).map((step) => step.kind)).toEqual(['threw', 'responded']);
-    expect(store.state().troubles!.map((trouble) => trouble.kind)).toEqual(['N+1', 'failed handler']);
+    expect(store.state().troubles!.map((trouble) => trouble.kind)).toEqual(['failed handler', 'N+1']);
   });
 
-  it('counts for nobody what is sent in the background after the response, nor a rollback with a response of 4xx', () => {
-    begin();
-    current = store.arrive(arrival);
-    store.complete(current, 200);
-    for (let i = 0; i < 76; i++) store.record('statement', { sql: 'SELECT 1', took: 200 });
-    const refused = store.arrive(arrival);
-    refused.transactionFinished('rolled back');
-    store.complete(refused, 409);
-    const requests = [
-      { statements: 0, trouble: false },
-      { outcome: 'rolled back', trouble: false },
-    ];
-    expect(store.state()).toMatchObject({ requests, troubles: [] });
-  });
-
-  it('counts an error that comes from a recorded one as the same, and survives errors that cannot be read', () => {
+  it('counts an error that comes from a recorded one as the same', () => {
     begin();
     current = store.arrive(arrival);
     const refused = new RangeError('of 4711');
@@ -135,29 +105,6 @@ describe('the store', () => {
     const wrapped = new Error('no order', { cause: new Error('no row', { cause: refused }) });
     for (const error of [wrapped, wrapped, 'a string']) store.failed(error);
     expect(stepsOf('threw').map(({ known }) => known)).toEqual([true, undefined]);
-    const unreadable = {
-      get: (): never => {
-        throw new Error('no');
-      },
-    };
-    const fields = { constructor: unreadable, code: unreadable, stack: unreadable, cause: unreadable };
-    current = store.arrive(arrival);
-    store.failed(Object.defineProperties(new Error('x'), fields));
-    store.complete(current, 500);
-    expect(store.state().troubles!).toMatchObject([{ kind: 'failed handler', error: 'an error that cannot be read' }]);
-  });
-
-  it('keeps nothing of the host once a request is over, and sees a connection that was closed without an event', () => {
-    begin();
-    let [asked, lost] = [0, false];
-    const route = (): string | undefined => (++asked > 0 ? '/users' : undefined);
-    const record = store.arrive({ ...arrival, lost: () => lost, route, requestId: () => String(++asked) });
-    expect(store.state().requests).toMatchObject([{ state: 'open' }]);
-    lost = true;
-    expect(store.state().requests).toMatchObject([{ state: 'aborted' }]);
-    const before = asked;
-    expect(store.state().requests).toMatchObject([{ route: '/users', requestId: String(before) }]);
-    expect([asked, record.lost]).toEqual([before, false]);
   });
 
   it('keeps a bounded number of kinds, keys, open scopes and troubles, the newest first', () => {
@@ -172,72 +119,6 @@ describe('the store', () => {
       store.noticed(signOf({ kind: 'slow', cause: 'Took 2 s', where: `a.ts:${i}:1` }));
     const { troubles = [] } = store.state();
     expect([troubles.length, troubles[0]?.where, troubles[0]?.count]).toEqual([200, 'a.ts:150:1', 2]);
-  });
-
-  it('has one step of an error that passes several services, and the whole path', () => {
-    begin();
-    const scope = request();
-    const error = new RangeError('canary');
-    for (let i = 0; i < 2; i++)
-      for (const key of ['IClock', 'IOrders', 'IHandler']) publish('creation:failed', { scope, key, error });
-    const path = ['IHandler', 'IOrders', 'IClock'];
-    expect(stepsOf('failed')).toMatchObject([{ path, error: 'RangeError' }, { path }]);
-  });
-
-  describe('of a wait for a connection', () => {
-    const pool = {};
-    /** A transaction of a new request, until the time that it is to be finished. */
-    const transaction = (until?: number): void => {
-      const scope = request().createScope({ tags: ['transaction'] });
-      publish('connection:acquired', { pool, milliseconds: 0 });
-      publish('transaction:acquired', { scope, milliseconds: 0 });
-      const statement = {};
-      publish('statement:sent', { statement });
-      publish('transaction:statement', { scope, sql: 'SELECT 1', milliseconds: 0, statement });
-      if (until === undefined) return;
-      now = until;
-      publish('transaction:finished', { scope, outcome: 'committed', milliseconds: 0 });
-    };
-
-    it('knows who had one for longest, since which line, and whether that request has its response', () => {
-      begin();
-      transaction();
-      store.complete(current!, 200);
-      now = 700;
-      transaction(710);
-      now = 800;
-      request();
-      publish('connection:refused', { pool, milliseconds: 700, error: new Error('no') });
-      store.complete(current!, 503);
-      const doing = expect.stringMatching(
-        /^meanwhile 2 transactions had one; for longest GET \/users \(request 1, which has its response\), for 800 ms, since .*store\.test\.ts:\d+:\d+$/,
-      ) as string;
-      const heldAt = expect.stringContaining('store.test.ts') as string;
-      expect(stepsOf('no connection')).toMatchObject([{ doing, heldAt }]);
-      expect(store.state().troubles![0]).toMatchObject({ kind: 'pool', where: heldAt });
-    });
-
-    it('blames nobody where many had one for a short time', () => {
-      begin();
-      for (now = 0; now < 300; now += 20) transaction(now + 20);
-      request();
-      publish('connection:acquired', { pool, milliseconds: 290 });
-      store.complete(current!, 200);
-      const cause = expect.stringContaining('none of them for half of that; for longest GET /users') as string;
-      expect(store.state().troubles!).toMatchObject([{ kind: 'pool', cause }]);
-      expect(store.state().troubles![0]).not.toHaveProperty('where');
-    });
-
-    it('says it once, and names nobody where there are several pools', () => {
-      begin();
-      transaction();
-      now = 400;
-      const scope = request();
-      publish('connection:acquired', { pool: {}, milliseconds: 400 });
-      publish('transaction:acquired', { scope, milliseconds: 412 });
-      expect(stepsOf('connection')).toMatchObject([{ took: 400 }]);
-      expect(stepsOf('connection')[0]).not.toHaveProperty('doing');
-    });
   });
 });
 

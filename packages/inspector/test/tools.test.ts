@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { inspect } from '../src/command.js';
 import type { InspectorOptions } from '../src/index.js';
@@ -95,6 +92,7 @@ describe('the tools of the inspector', () => {
     });
     expect(await call('explain', { key: 'IUsers' })).toMatchObject({
       explanation: expect.stringContaining('IUsers'),
+      dependencies: expect.arrayContaining(['IDatabasePool of application']),
       where: expect.stringMatching(/support\/app\.ts:\d+:\d+$/),
     });
     expect(await call('explain', { key: 'INothing' })).toMatchObject({
@@ -154,17 +152,21 @@ describe('the tools of the inspector', () => {
       return inspect(['inspect', ...args, '--url', url], { token, ...terminal });
     };
 
-    it('prints the troubles as text, and each tool as JSON', async () => {
+    it('prints the troubles as text, lists as tables, and each tool as JSON', async () => {
       await open({ always: true });
       expect([await run([]), printed]).toEqual([0, ['No trouble since the recording began.']]);
       await ask('/sold-out');
       await expect.poll(async () => [await run([]), printed[0]]).toEqual([0, expect.stringContaining('failed')]);
       expect(printed[0]).toMatch(
-        /^failed statement × 1: The database refused the statement: TypeError E_SOLD_OUT\n {2}sql {2}INSERT[^\n]*\n {2}on {3}GET \/sold-out\/:id \(newest requests: 1\)\n {2}fix {2}\S/,
+        /^failed statement × 1, 1 failed: The database refused the statement: TypeError E_SOLD_OUT\n {2}sql {2}INSERT[^\n]*\n {2}on {3}GET \/sold-out\/:id \(newest requests: 1\)\n {2}fix {2}\S/,
       );
       expect(await run(['--json'])).toBe(0);
       expect(JSON.parse(printed[0]!)).toContainEqual(expect.objectContaining({ kind: 'failed statement' }));
       expect([await run(['request', '--id', '1', '--json']), JSON.parse(printed[0]!)]).toMatchObject([0, { id: 1 }]);
+      expect([await run(['routes']), printed[0]]).toEqual([
+        0,
+        expect.stringMatching(/^name +count .*\nGET \/sold-out\/:id +1 /),
+      ]);
       expect([await run(['tools']), printed[0]]).toEqual([0, expect.stringContaining('"description"')]);
     });
 
@@ -182,24 +184,6 @@ describe('the tools of the inspector', () => {
       await app!.close();
       app = undefined;
       await expectComplaint(1, 'Is the application running', []);
-    });
-
-    it('says that it found no inspector', async () => {
-      await open();
-      expect(await run([], undefined, `${app!.url}/users`)).toBe(1);
-      expect(complained).toEqual([expect.stringContaining('That is not what an inspector responds. ')]);
-    });
-
-    it('ends quietly where nobody reads what it prints', async () => {
-      await open({ always: true });
-      const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
-      const args = [main, 'inspect', 'graph', '--url', `${app!.url}/inspector`];
-      const command = spawn(process.execPath, args);
-      command.stdout.destroy();
-      let complaint = '';
-      command.stderr.on('data', (text) => (complaint += String(text)));
-      const [code] = (await once(command, 'close')) as [number];
-      expect([code, complaint]).toEqual([0, '']);
     });
   });
 });

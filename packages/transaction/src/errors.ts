@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { failureReported } from './events.js';
 import { codeOf, isOurs, isRetryable, isUnavailable, sqlStateOf } from './sql-state.js';
 
 /** The meaning of a code for the response, for a retry, and for the reader of its message. */
@@ -388,6 +389,7 @@ interface Reporter {
  * @param error - the failure
  */
 export function report({ onError = warn }: Reporter, error: TransactionError): void {
+  failureReported.publish({ error });
   // The call is made at once; an async function turns a throw into a rejection.
   (async () => onError(error))().catch(() => warn(error));
 }

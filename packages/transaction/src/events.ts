@@ -24,6 +24,9 @@ export const transactionFinishing = channel('ambit:transaction:finishing');
 /** `{ scope, outcome, milliseconds, error? }`, after COMMIT or ROLLBACK; the outcome is `committed`, `rolled back` or `unknown`. */
 export const transactionFinished = channel('ambit:transaction:finished');
 
+/** `{ error }`, a failure that changes no outcome, such as that of a callback after COMMIT. */
+export const failureReported = channel('ambit:transaction:reported');
+
 /**
  * `{ scope, status }`, when the status of the response to a request is known; `scope` is the request's. Before COMMIT where the response
  * decides, and behind the rollback otherwise, maybe more than once.

@@ -8,17 +8,20 @@ import { join } from 'node:path';
 import { Container, MetadataInjector, hasTag, Registration, scope, singleton } from '@ambit/container';
 import { openSchema } from '@ambit/test-kit';
 import { createOutbox } from '@ambit/outbox';
-import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
+import { afterCommit, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { transactionCheck } from '@ambit/transaction/check';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { type Host, hosts, type Routes, type RunningApp, SCOPES } from './app.js';
 
-interface Handlers extends Record<'Greeter' | 'Invoices' | 'PriceList', new (...parts: unknown[]) => object> {
+interface Handlers extends Record<
+  'Greeter' | 'Invoices' | 'PriceList' | 'Upload',
+  new (...parts: unknown[]) => object
+> {
   deliver(): Promise<void>;
-  createHandlers(around: { runInTransaction: unknown; app: Container; slow: () => string }): Routes;
+  createHandlers(around: Record<string, unknown> & { slow: () => string }): Routes;
 }
-const { createHandlers, deliver, Greeter, Invoices, PriceList } = createRequire(import.meta.url)(
+const { createHandlers, deliver, Greeter, Invoices, PriceList, Upload } = createRequire(import.meta.url)(
   './handlers.mjs',
 ) as Handlers;
 
@@ -52,7 +55,12 @@ export class FaultyApp {
     const relay = outbox.relay(deliver, { pollMs: 50, onError: () => undefined });
     const slow = await startSlowServer();
     const { port: slowPort } = slow.address() as AddressInfo;
-    const handlers = createHandlers({ runInTransaction, app: container, slow: () => `http://127.0.0.1:${slowPort}` });
+    const handlers = createHandlers({
+      runInTransaction,
+      afterCommit,
+      app: container,
+      slow: () => `http://127.0.0.1:${slowPort}`,
+    });
     const publish = async (): Promise<number> => {
       await runInTransaction(container, (inner) =>
         outbox.publish(inner.resolve('IConnection' as string), { topic: 'order.created', payload: {} }),
@@ -122,6 +130,9 @@ function createContainer(pool: IDatabasePool, wrongGraph: boolean): Container {
     Registration.fromClass(PriceList)
       .pipe(...perRequest)
       .to('IPrices'),
+    Registration.fromClass(Upload)
+      .pipe(...perRequest)
+      .to('IUpload'),
     Registration.fromClass(Invoices, ['IPrices'])
       .pipe(...perRequest)
       .to('IInvoices'),
@@ -138,8 +149,9 @@ function createContainer(pool: IDatabasePool, wrongGraph: boolean): Container {
 /** A server that takes as long to respond as it is asked to. */
 async function startSlowServer(): Promise<Server> {
   const server = createServer(({ url = '' }, response) => {
-    const milliseconds = Number(new URL(url, 'http://slow').searchParams.get('ms'));
-    setTimeout(() => response.end('done'), milliseconds);
+    const { searchParams } = new URL(url, 'http://slow');
+    response.statusCode = Number(searchParams.get('status') ?? 200);
+    setTimeout(() => response.end('done'), Number(searchParams.get('ms')));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return server;

@@ -1,6 +1,9 @@
 // These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
+import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
 const poolOf = (scope) => scope.resolve('IDatabasePool');
 const connectionOf = (scope) => scope.resolve('IConnection');
@@ -13,6 +16,12 @@ export class PriceList {
 export class Invoices {
   constructor(prices) {
     this.prices = prices;
+  }
+}
+
+export class Upload {
+  dispose() {
+    throw new EvalError('the file of a customer'); // fault: failed disposal
   }
 }
 
@@ -30,7 +39,7 @@ class SoldOut extends Error {
 const COUNT_TO_14_MILLION =
   'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 14000000) SELECT max(n) AS n FROM counted';
 
-export const createHandlers = ({ runInTransaction, app, slow }) => ({
+export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => ({
   fine: () => 200,
 
   'n-plus-one': async (scope) => {
@@ -112,11 +121,6 @@ export const createHandlers = ({ runInTransaction, app, slow }) => ({
     return 200;
   },
 
-  'wrong-column': async (scope) => {
-    await poolOf(scope).query('SELECT colour FROM products'); // fault: wrong column
-    return 200;
-  },
-
   'after-commit': async (scope) => {
     let kept;
     await runInTransaction(scope, async (inner) => {
@@ -153,6 +157,56 @@ export const createHandlers = ({ runInTransaction, app, slow }) => ({
 
   'slow-statement': async (scope) => {
     await poolOf(scope).query(COUNT_TO_14_MILLION); // fault: slow statement
+    return 200;
+  },
+
+  'second-connection': async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SELECT 10 AS ten');
+      await sleep(100);
+      await poolOf(scope).query('UPDATE products SET level = 7 WHERE id = 7'); // fault: second connection
+    });
+    return 200;
+  },
+
+  'error-committed': async (scope) => {
+    await runInTransaction(
+      scope,
+      (inner) => connectionOf(inner).query('UPDATE products SET level = 8 WHERE id = 8'), // fault: error committed
+    );
+    return 404;
+  },
+
+  'failed-callback': async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      afterCommit(inner, () => scope.resolve('IOrders').newest.trim()); // fault: failed callback
+    });
+    return 200;
+  },
+
+  'failed-disposal': (scope) => (scope.resolve('IUpload') ? 200 : 500),
+
+  'hidden-failure': async () => {
+    await fetch(`${slow()}/?status=503`, { method: 'POST' }); // fault: hidden failure
+    return 200;
+  },
+
+  retries: async () => {
+    for (let i = 0; i < 4; i++) await fetch(`${slow()}/?status=503`, { method: 'POST' }); // fault: retries
+    return 502;
+  },
+
+  'few-sockets': async () => {
+    await new Promise(
+      (resolve) => get(`${slow()}/?ms=150`, { agent }, (response) => response.resume().on('end', resolve)), // fault: few sockets
+    );
+    return 200;
+  },
+
+  'never-stopped': (scope) => {
+    const pool = poolOf(scope);
+    const timer = setInterval(() => pool.query('SELECT 11 AS eleven').catch(() => undefined), 50).unref(); // fault: never stopped
+    setTimeout(() => clearInterval(timer), 5000).unref();
     return 200;
   },
 

@@ -23,7 +23,7 @@ export function summary(given: Partial<RequestSummary> = {}): RequestSummary {
 /** A message to the page. */
 export function message(requests: readonly RequestSummary[] = [], given: Partial<State> = {}): State {
   const transactions = { open: 0, committed: 0, refused: 0, 'rolled back': 0, unknown: 0 };
-  const now = { arrived: 0, kinds: [], scopes: [], transactions };
+  const now = { arrived: 0, kinds: [], scopes: [], holders: [], transactions };
   return { boot: 'one', version: 1, now, requests, keep: 3, keepTrouble: 2, always: false, ...given };
 }
 

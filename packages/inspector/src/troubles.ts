@@ -1,0 +1,183 @@
+import { ms } from './names.js';
+import { causeOf, type Sign, type TroubleKind } from './signs.js';
+import type { Trouble } from './wire.js';
+
+/** The line of the class or factory of a service. */
+export type Definition = (key: string) => string | undefined;
+
+/** The request in which a trouble occurred. */
+export interface Occurrence {
+  readonly id: number;
+  readonly name: string;
+  /** Its client got no response, or one of 5xx. */
+  readonly failed: boolean;
+}
+
+interface Group {
+  sign: Sign;
+  first: number;
+  last: number;
+  count: number;
+  /** How many failed or lost work, and the milliseconds that were lost. */
+  failed: number;
+  lost: number;
+  readonly routes: Set<string>;
+  /** The newest ones. */
+  readonly requests: Set<number>;
+  /** The milliseconds for which each holder, `GET /orders, src/orders.ts:1:2`, had a connection meanwhile. */
+  readonly shares: Map<string, number>;
+  /** What follows from it in other requests. */
+  victims: number;
+  readonly victimRoutes: Set<string>;
+}
+
+const MOST_GROUPS = 200;
+const MOST_REQUESTS = 5;
+const MOST_ROUTES = 8;
+const MOST_HOLDERS = 3;
+const MOST_SHARES = 100;
+/** A failed response is not for their sake. */
+const HARMLESS: ReadonlySet<TroubleKind> = new Set([
+  'N+1',
+  'slow',
+  'leak',
+  'finding',
+  'never stopped',
+  'failed disposal',
+]);
+
+/** Everything that went wrong since the recording began, by cause. */
+export class Troubles {
+  /** In the order in which each occurred last. */
+  readonly #groups = new Map<string, Group>();
+  readonly #definition: Definition;
+
+  constructor(definition: Definition = () => undefined) {
+    this.#definition = definition;
+  }
+
+  /** Adds an occurrence. A cause beyond the number that is kept replaces the one that has not occurred for longest. */
+  add(sign: Sign, at: number, request?: Occurrence): void {
+    const { kind, lost = 0, fails = false, shares = [] } = sign;
+    const name = nameOf(sign);
+    const group = this.#groups.get(name) ?? groupOf(sign, at);
+    const failed = fails || (request?.failed === true && !HARMLESS.has(kind));
+    Object.assign(group, { sign, last: at, count: group.count + 1 });
+    group.failed += Number(failed);
+    group.lost += lost;
+    for (const { name: holder, where, took } of shares)
+      addTo(group.shares, where === undefined ? holder : `${holder}, ${where}`, took);
+    if (request) {
+      if (group.routes.size < MOST_ROUTES) group.routes.add(request.name);
+      newest(group.requests, request.id);
+    }
+    this.#groups.delete(name);
+    this.#groups.set(name, group);
+    const [oldest = ''] = this.#groups.keys();
+    if (this.#groups.size > MOST_GROUPS) this.#groups.delete(oldest);
+  }
+
+  has(sign: Sign): boolean {
+    return this.#groups.has(nameOf(sign));
+  }
+
+  /** Each incident once, by harm: what follows from another one counts there. */
+  all(): Trouble[] {
+    const heads: Group[] = [];
+    // Those that follow from nothing are first.
+    const all = [...this.#groups.values()].toSorted(
+      (one, other) => (one.sign.into?.length ?? 0) - (other.sign.into?.length ?? 0),
+    );
+    for (const group of all) {
+      const head = group.sign.into?.map((cause) => heads.find((one) => isAbout(one, cause))).find(Boolean);
+      if (head) merge(head, group);
+      else heads.push(merge(groupOf(group.sign, group.first), group));
+    }
+    return heads.toSorted(byHarm).map((group) => this.#read(group));
+  }
+
+  #read({ sign, shares, victims, victimRoutes, routes, requests, ...counts }: Group): Trouble {
+    const { first, last, count, failed, lost } = counts;
+    const cause = causeOf(sign, this.#definition);
+    const holders = [...shares].toSorted(([, one], [, other]) => other - one);
+    const also =
+      victims === 0 ? '' : `; ${victims} other requests were slow or failed for it: ${[...victimRoutes].join(', ')}`;
+    const isMany = count > 1 && holders.length > 0;
+    const what = isMany ? poolCause(counts, holders) : cause.cause;
+    const where = isMany ? holders[0]?.[0].split(', ').at(1) : cause.where;
+    const times = { count, failed, lost, first, last, routes: [...routes], requests: [...requests] };
+    return { ...cause, ...(where !== undefined && { where }), cause: `${what}${also}`, ...times };
+  }
+}
+
+const nameOf = ({ id, kind, about = '' }: Sign): string => (kind === 'pool' ? `${id} ${about}` : id);
+
+const groupOf = (sign: Sign, at: number): Group => ({
+  sign,
+  first: at,
+  last: at,
+  count: 0,
+  failed: 0,
+  lost: 0,
+  victims: 0,
+  routes: new Set(),
+  requests: new Set(),
+  shares: new Map(),
+  victimRoutes: new Set(),
+});
+
+/** @param cause - a kind, or a kind with a line or a route */
+function isAbout({ sign: { kind, where = '' }, routes }: Group, cause: string): boolean {
+  if (!cause.startsWith(kind)) return false;
+  const about = cause.slice(kind.length + 1);
+  return about === '' || about === where || routes.has(about);
+}
+
+/** Adds another group to one, which is of the same kind or its cause. */
+function merge(head: Group, { sign, ...other }: Group): Group {
+  head.first = Math.min(head.first, other.first);
+  head.last = Math.max(head.last, other.last);
+  head.failed += other.failed;
+  head.lost += other.lost;
+  for (const [holder, took] of sign.kind === head.sign.kind ? other.shares : []) addTo(head.shares, holder, took);
+  if (sign.kind === head.sign.kind) {
+    head.count += other.count;
+    for (const request of other.requests) newest(head.requests, request);
+    for (const route of other.routes) head.routes.add(route);
+  } else {
+    head.victims += other.count;
+    for (const route of other.routes) head.victimRoutes.add(route);
+  }
+  return head;
+}
+
+/** Single oddities are last; before them who lost something, then by users, then by time, then by what goes on. */
+function byHarm(one: Group, other: Group): number {
+  const [a, b] = [one, other].map(({ sign, count, failed, victims, lost, last }) => [
+    Number(count + victims > 1),
+    // A full pool is one of its results.
+    Number(sign.kind === 'second connection'),
+    failed,
+    count + victims,
+    Math.round(lost),
+    last,
+  ]) as [number[], number[]];
+  return a.map((number, i) => (b[i] ?? 0) - number).find((difference) => difference !== 0) ?? 0;
+}
+
+function poolCause({ count, lost }: Pick<Group, 'count' | 'lost'>, holders: readonly [string, number][]): string {
+  const all = holders.reduce((sum, [, took]) => sum + took, 0);
+  const most = holders.slice(0, MOST_HOLDERS).map(([who, took]) => `${Math.round((100 * took) / all)} % ${who}`);
+  return `Requests waited for a connection ${count} times, for ${ms(lost)} in all; of the time of the connections took ${most.join('; ')}`;
+}
+
+function addTo(shares: Map<string, number>, holder: string, took: number): void {
+  if (shares.has(holder) || shares.size < MOST_SHARES) shares.set(holder, (shares.get(holder) ?? 0) + took);
+}
+
+function newest(ids: Set<number>, id: number): void {
+  ids.delete(id);
+  ids.add(id);
+  const [oldest = id] = ids;
+  if (ids.size > MOST_REQUESTS) ids.delete(oldest);
+}
