@@ -266,7 +266,7 @@ export function outgoingCalls(store: Store): () => void {
     const isNext = now - (freed.get(socket) ?? 0) < NEXT_MS;
     if (known || isNext) Object.assign(call, { sockets, queued: now - (known?.started ?? call.owner.idleSince) });
   };
-  const answered = ({ request, response }: CallMessage): void => {
+  const headersOf = ({ request, response }: CallMessage): void => {
     const call = calls.get(request);
     if (call) call.status = response?.statusCode ?? 0;
   };
@@ -283,14 +283,14 @@ export function outgoingCalls(store: Store): () => void {
   };
   return subscribeAll<CallMessage & { readonly socket: object }>({
     'undici:request:create': begin,
-    'undici:request:headers': answered,
+    'undici:request:headers': headersOf,
     'undici:request:trailers': end,
     'undici:request:error': end,
     'net.client.socket': ({ socket }) => store.current() && opened.set(socket, new Where()),
     'http.client.request.created': begin,
     'http.client.request.start': start,
     'http.client.response.finish': (message) => {
-      answered(message);
+      headersOf(message);
       end(message);
     },
     'http.client.request.error': end,

@@ -133,7 +133,7 @@ const RULES = {
         }),
   },
   'failed disposal': {
-    fix: 'Correct the disposal: what it was to release stays, or was gone already.',
+    fix: 'Correct the disposal: what it was to release stays, or was removed before.',
     find: ({ steps }) =>
       of(steps, 'disposed')
         .filter(({ error }) => error !== undefined)
@@ -360,7 +360,7 @@ function failedHandlers({ status = 0, steps, method, route }: RequestDetails): E
 const BUSY_POOL =
   'There are many transactions, and none had its connection for long: look at the load first. A larger pool helps where the database has cores to spare.';
 
-/** Until its response, each wait for a connection that was long or in vain, and the transaction that was open meanwhile. */
+/** Until its response, each wait for a connection that was long or without result, and the transaction that was open meanwhile. */
 function waitsOf({ steps, milliseconds = Infinity }: RequestDetails): (readonly [Step, Step | undefined])[] {
   const waits = steps.filter(
     (step) =>
@@ -566,12 +566,14 @@ function slow({ milliseconds = 0, steps: all, route, state }: RequestDetails, { 
   const [longest] = steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0));
   const [begin, lost] = [`Took ${ms(milliseconds)}`, milliseconds];
   const late = Math.max(of(steps, 'responded')[0]?.late ?? 0, longest?.late ?? 0);
-  if (late >= milliseconds / 2) {
+  const { took = 0, late: itsLate = 0, kind, key, where: at, sql } = longest ?? {};
+  // A driver that is synchronous keeps the process for as long as its statement takes.
+  const isOwn = kind === 'statement' && took >= milliseconds / 2 && itsLate >= took * 0.9;
+  if (late >= milliseconds / 2 && !isOwn) {
     const cause = `${begin}, for ${ms(late)} of which this process was busy with something else, or had no processor`;
     const fix = 'Look at the load of the machine: no code of the application kept this process for long.';
     return [{ cause, about: 'late', fix, lost, into: ['blocked loop'] }];
   }
-  const { took = 0, kind, key, where: at, sql } = longest ?? {};
   if (took >= milliseconds / 2) {
     const what = kind === 'created' ? `creating ${key}` : (LONG_STEPS[kind ?? ''] ?? `a ${kind}`);
     const about = at === undefined ? `${route} ${what}` : undefined;

@@ -57,7 +57,7 @@ const MOST_SHOWN = 5;
 const MOST_ENDED = 512;
 /** Holders of so long ago are shown, at rest. */
 const RECENT_MS = 5000;
-/** What still runs so long after the end of a request does not belong to it. */
+/** What still runs so long after a request has completed does not belong to it. */
 const AFTERWARDS_MS = 1000;
 const MOST_LINGERING = 100;
 const MOST_ROWS = 1000;
@@ -186,7 +186,7 @@ export class Store {
     // What a single one began may be meant to go on.
     if (state !== 'aborted' && ids.size < 2) return;
     const requests = ids.size === 1 ? 'a request' : `${ids.size} requests`;
-    const cause = `This goes on after the end of ${requests}: a timer or a loop that nobody stops`;
+    const cause = `This goes on after ${requests} completed: a timer or a loop that nobody stops`;
     const sign = signOf({ kind: 'never stopped', cause, where: line });
     if (origin.has(sign)) return this.noticed(sign, origin);
     this.#note(origin, sign);
@@ -330,7 +330,6 @@ export class Store {
 
   // ---- What is known.
 
-  /** The state; of requests and troubles those that have changed since a version of it. */
   state(pool?: Now['pool'], since = 0): Pick<State, 'now' | 'requests' | 'troubles' | 'version'> {
     const now = this.#now(pool);
     const kept = [...this.#newest.values(), ...this.#troubled.values()];

@@ -112,19 +112,10 @@ export class Troubles {
 
 const nameOf = ({ id, kind, about = '' }: Sign): string => (kind === 'pool' ? `${id} ${about}` : id);
 
-const groupOf = (sign: Sign, at: number): Group => ({
-  sign,
-  first: at,
-  last: at,
-  count: 0,
-  failed: 0,
-  lost: 0,
-  victims: 0,
-  routes: new Set(),
-  requests: new Set(),
-  shares: new Map(),
-  victimRoutes: new Set(),
-});
+const groupOf = (sign: Sign, at: number): Group => {
+  const sets = { routes: new Set<string>(), requests: new Set<number>(), victimRoutes: new Set<string>() };
+  return { sign, first: at, last: at, count: 0, failed: 0, lost: 0, victims: 0, shares: new Map(), ...sets };
+};
 
 /** @param cause - a kind, or a kind with a line or a route */
 function isAbout({ sign: { kind, where = '' }, routes }: Group, cause: string): boolean {

@@ -34,6 +34,11 @@ const inTurn =
   };
 
 const FAULTS: readonly Fault[] = [
+  {
+    name: 'never stopped',
+    cause: /goes on after 2 requests completed/,
+    make: asked('never-stopped', 'never-stopped'),
+  },
   { name: 'N+1', cause: /sent the statement 12 times/, make: asked('n-plus-one') },
   { name: 'calls in a row', kind: 'N+1', cause: /One request called 127\.0\.0\.1:\d+ 6 times, for \d+ ms in all/ },
   { name: 'leak', cause: /application > job.* is open for more than 0\.3 s/ },
@@ -98,11 +103,6 @@ const FAULTS: readonly Fault[] = [
     name: 'few sockets',
     cause: /waited \d+ ms for another call of this process: its Agent opens 1 sockets at most/,
     make: asked('few-sockets', 'few-sockets', 'few-sockets'),
-  },
-  {
-    name: 'never stopped',
-    cause: /goes on after the end of 2 requests/,
-    make: asked('never-stopped', 'never-stopped'),
   },
 ];
 

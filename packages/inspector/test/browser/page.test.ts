@@ -59,7 +59,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await app.ask('missing-key');
     await page.getByText(/\d came meanwhile/).waitFor();
     await page.mouse.move(0, 0);
-    await expect.poll(() => page.locator('#now .trouble').first().getAttribute('data-kind')).toBe('failed service');
+    await trouble('failed service').waitFor();
     await trouble('N+1').getByRole('link', { name: 'step by step' }).click();
     await page.locator('.row[data-at]', { hasText: 'products' }).waitFor();
     expect(page.url()).toMatch(/#\/requests\/[\da-f]{8}-3\?at=\w+$/);

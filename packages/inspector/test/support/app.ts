@@ -79,7 +79,6 @@ export const hosts: readonly Host[] = [expressHost, fastifyHost];
 
 export const SCOPES: ScopeDeclaration = {
   tags: ['request'],
-  registers: ['IRequestSignal'],
   scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
 };
 

@@ -130,7 +130,7 @@ function createContainer(pool: IDatabasePool, wrongGraph: boolean): Container {
     Registration.fromClass(PriceList)
       .pipe(...perRequest)
       .to('IPrices'),
-    Registration.fromClass(Upload)
+    Registration.fromClass(Upload, ['IRequestSignal'])
       .pipe(...perRequest)
       .to('IUpload'),
     Registration.fromClass(Invoices, ['IPrices'])

@@ -206,7 +206,7 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
   'never-stopped': (scope) => {
     const pool = poolOf(scope);
     const timer = setInterval(() => pool.query('SELECT 11 AS eleven').catch(() => undefined), 50).unref(); // fault: never stopped
-    setTimeout(() => clearInterval(timer), 5000).unref();
+    setTimeout(() => clearInterval(timer), 3000).unref();
     return 200;
   },
 
