@@ -46,8 +46,6 @@ interface Rule {
   readonly find?: (request: RequestDetails, limits: Limits) => readonly Evidence[];
 }
 
-const EARLIER = 'do the other work before BEGIN or after COMMIT.';
-
 /** Each kind of trouble, the causes before what follows from them. */
 const RULES = {
   'failed service': {
@@ -151,7 +149,10 @@ const RULES = {
     fix: 'Do it on IConnection, in afterCommit() or by an outbox: the guide of the transaction check has a section on it.',
     find: findings,
   },
-  'idle transaction': { fix: `It kept its connection and its locks meanwhile: ${EARLIER}`, find: idleTransactions },
+  'idle transaction': {
+    fix: 'It kept its connection and its locks meanwhile: do the other work before BEGIN or after COMMIT.',
+    find: idleTransactions,
+  },
   'slow call': {
     fix: 'Give the call a time limit, and pass IRequestSignal on to it.',
     find: ({ steps }) =>

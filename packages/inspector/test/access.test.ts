@@ -116,7 +116,7 @@ describe('with a token', () => {
 describe('the options', () => {
   it.each<[string, Partial<Record<keyof InspectorOptions, unknown>>]>([
     ['inspector({ container }) needs the application container', { container: {} }],
-    ["path must be like '/inspector'", { path: 'inspector/' }],
+    ["path must be like '/inspector'", { path: '/' }],
     ['token must have at least 16 characters', { token: 'short' }],
     ['keepTrouble must be a number above 0', { keepTrouble: Number.NaN }],
     ["links must lead to a path such as '/docs'", { links: { Docs: 'javascript:alert(1)' } }],

@@ -37,11 +37,6 @@ slow: after the last line that is known
 request | milliseconds=1600
 → slow | where=before.ts:1:1 | cause=1.5 s of it passed after this line
 
-slow: the process was busy
-1500 responded | late=1200
-request | milliseconds=1500
-→ slow | cause=this process was busy
-
 failed service: the definition of the one before a captive dependency
 1 failed | path=IOffers>IDiscounts>ICampaigns | error=ContainerError AMBIT_CAPTIVE_DEPENDENCY
 request | status=500
@@ -70,11 +65,6 @@ failed commit: the last statement of its own transaction
 4 statement | span=2
 request | outcome=rolled back | status=500
 → failed commit | where=order.ts:1:1 | fix=The row that it refers to
-
-pool: one trouble for those who waited, with and without a connection in the end
-0 connection | took=300 | heldBy=POST /payments | heldAt=bank.ts:1:1 | doing=2 transactions had one
-9 no connection | took=500 | heldBy=POST /payments | heldAt=bank.ts:1:1 | doing=2 transactions had one
-→ pool | where=bank.ts:1:1 | cause=; 2 transactions had one | fix=Keep connections for a shorter time
 
 4xx: a decision of the application, after a refused statement
 1 statement | span=1 | error=PostgresError 23505
