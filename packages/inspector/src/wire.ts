@@ -150,7 +150,6 @@ export interface Step {
   readonly doing?: string;
   readonly found?: string;
   readonly where?: string;
-  /** Set where a step before names the error already. */
   readonly known?: true;
   /** Of a call; its path may have values. `queued` is how long it waited for one of the sockets of its Agent. */
   readonly host?: string;
@@ -178,6 +177,7 @@ export interface Line {
   readonly source: string;
   /** Such as `info` or `error`. */
   readonly level: string;
+  /** The text for the page, up to 2,000 characters. */
   readonly text: string;
 }
 
