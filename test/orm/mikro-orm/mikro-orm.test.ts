@@ -3,7 +3,7 @@ import type { IConnection } from '@ambit/transaction';
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { MySqlDriver } from '@mikro-orm/mysql';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
-import { type EntityManager, MikroORM, sql, SqliteDriver } from '@mikro-orm/sql';
+import { type AbstractSqlDriver, type EntityManager, MikroORM, sql, SqliteDriver } from '@mikro-orm/sql';
 import { type Author, type OrmSession, SAMPLE } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 import type { DatabaseKind } from '../../libraries/databases.js';
@@ -71,7 +71,7 @@ ormStories({
     const [driver, dialect] = DRIVERS[kind];
     const entities = [AuthorEntity, BookEntity, kind === 'SQLite' ? SqliteSampleEntity : SampleEntity];
     const driverOptions = mikroOrmDialect(pool, dialect);
-    const orm = new MikroORM({ driver: driver as typeof SqliteDriver, dbName: 'test', entities, driverOptions });
+    const orm = new MikroORM<AbstractSqlDriver>({ driver, dbName: 'test', entities, driverOptions });
     return {
       session: (scope: IContainer) => sessionOf(mikroOrmOn(scope.resolve<IConnection>('IConnection'), orm), kind),
       close: () => orm.close(),
