@@ -120,6 +120,7 @@ function putBack<T extends object>(target: T, key: keyof T): void {
 
 /** Emits the events within `run`: Node emits those of a body in the context of its socket. */
 export function emitWithin(emitter: EventEmitter, run: (emit: () => boolean) => boolean): void {
+  // oxlint-disable-next-line typescript/unbound-method -- applied below: bind() makes one more function for each request
   const { emit } = emitter;
   emitter.emit = (...args: Parameters<typeof emit>) => run(() => emit.apply(emitter, args));
 }

@@ -13,7 +13,7 @@ import {
 import { beginTransaction, type ErrorHandlers, HeldResponse, RequestHost } from '@ambit/http/node';
 import type { ScopedRequest } from '@ambit/http';
 import { type CallHandler, StreamableFile } from '@nestjs/common';
-import { AsyncSubject, EmptyError, type Observable } from 'rxjs';
+import { AsyncSubject, EMPTY, lastValueFrom, type Observable } from 'rxjs';
 import { HandlerCall } from './handler-call.js';
 import { type Replying } from './nest-internals.js';
 
@@ -100,7 +100,8 @@ export class HeldRoute implements Replying, ErrorHandlers {
       },
       error: (error: unknown) => this.#fail(error, respond),
       complete: () => {
-        if (isEmpty) receiver.error(new EmptyError());
+        // Only RxJS may make an .
+        if (isEmpty) void lastValueFrom(EMPTY).then(undefined, receiver.error);
         else if (held.hasResponse) this.#afterRelease(succeed);
         else succeed();
       },

@@ -63,7 +63,7 @@ export class ScopeInterceptor implements NestInterceptor {
     return active ? active.run(() => observed.handle()) : observed.handle();
   }
 
-  #inTransaction(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+  #inTransaction(context: ExecutionContext, rest: CallHandler): Promise<Observable<unknown>> {
     const [ofRequest, ofResponse, goOn] = context.getArgs<[object, object, ((error: unknown) => void) | undefined]>();
     const request = rawOf(ofRequest) as ScopedRequest;
     const response = rawOf(ofResponse) as ServerResponse;
@@ -79,7 +79,7 @@ export class ScopeInterceptor implements NestInterceptor {
         onSecondResponse: transactionalOptionsOf(handler)?.onSecondResponse ?? this.#settings.onSecondResponse,
       },
       this.#prepare(handler)(request),
-    ).then((route) => route.run(next), unlessDisconnected);
+    ).then((route) => route.run(rest), unlessDisconnected);
   }
 
   /** Checked at start-up, and then used for all requests. */

@@ -23,7 +23,7 @@ class Orders {
 it.runIf(process.version < 'v24')(
   'requests and responses of NestJS on Express have no shape of their own',
   async () => {
-    const container = containerWith(new FakePool() as never);
+    const container = containerWith(new FakePool());
     const app = await create(rootModule({ container }, { controllers: [Orders] }), PLATFORMS[0].adapter);
     expect((await (await serve(app))('POST', '/')).body).toEqual({ request: false, response: false });
     await app.close();

@@ -3,7 +3,7 @@ import type { IConnection } from '@ambit/transaction';
 import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { MySqlDriver } from '@mikro-orm/mysql';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
-import { type AbstractSqlDriver, type EntityManager, MikroORM, sql, SqliteDriver } from '@mikro-orm/sql';
+import { type EntityManager, MikroORM, type Options, sql, SqliteDriver } from '@mikro-orm/sql';
 import { type Author, type OrmSession, SAMPLE } from '../stories/stage.js';
 import { ormStories } from '../stories/stories.js';
 import type { DatabaseKind } from '../../libraries/databases.js';
@@ -56,11 +56,13 @@ function sessionOf(em: EntityManager, kind: DatabaseKind): OrmSession {
   };
 }
 
-const DRIVERS = {
+type Driver = readonly [NonNullable<Options['driver']>, 'postgres' | 'sqlite' | 'mysql'];
+
+const DRIVERS: Readonly<Record<'PostgreSQL' | 'SQLite' | 'MariaDB', Driver>> = {
   PostgreSQL: [PostgreSqlDriver, 'postgres'],
   SQLite: [SqliteDriver, 'sqlite'],
   MariaDB: [MySqlDriver, 'mysql'],
-} as const;
+};
 
 ormStories({
   name: 'MikroORM',
@@ -71,7 +73,7 @@ ormStories({
     const [driver, dialect] = DRIVERS[kind];
     const entities = [AuthorEntity, BookEntity, kind === 'SQLite' ? SqliteSampleEntity : SampleEntity];
     const driverOptions = mikroOrmDialect(pool, dialect);
-    const orm = new MikroORM<AbstractSqlDriver>({ driver, dbName: 'test', entities, driverOptions });
+    const orm = new MikroORM({ driver, dbName: 'test', entities, driverOptions });
     return {
       session: (scope: IContainer) => sessionOf(mikroOrmOn(scope.resolve<IConnection>('IConnection'), orm), kind),
       close: () => orm.close(),
