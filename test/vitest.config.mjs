@@ -8,7 +8,7 @@ class LongFirst extends BaseSequencer {
   /** @param {import('vitest/node').TestSpecification[]} files */
   async sort(files) {
     const rank = (/** @type {import('vitest/node').TestSpecification} */ { moduleId }) =>
-      /pools.contract|relays|histories/.test(moduleId) ? 0 : 1;
+      /pools.contract|histories/.test(moduleId) ? 0 : 1;
     // oxlint-disable-next-line unicorn/no-array-sort -- it is the one of Vitest.
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
   }

@@ -86,7 +86,8 @@ const STEPS = {
   sandboxes:
     'tools/ensure.sh chromium && tools/ensure.sh test/sandboxes && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
   // Apart from the others, because its packages are 350 MB.
-  prisma: `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma --project "Prisma 6"`,
+  prisma: `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma`,
+  'prisma-6': `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && node test/orm/prisma/prepare.mjs 6 && ${WITH_LIBRARIES} --project "Prisma 6"`,
   runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
@@ -98,7 +99,7 @@ const STEPS = {
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation model lab-all stays ' +
+  'simulation model lab-all stays prisma-6 ' +
   'plans all-pages sandboxes beside matrix package-managers create-all hosts-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
@@ -116,7 +117,7 @@ const FIRST = 'readme integrations programs hosts galera lab documented site cre
 const APART = [
   'sqlite documented',
   'hosts hosts-all runtimes simulation',
-  'integrations prisma nest-versions',
+  'integrations prisma prisma-6 nest-versions',
   'programs node-22 node-24 all-26',
   'lab lab-all',
   'site all-pages',

@@ -8,6 +8,7 @@ import { mikroOrmDialect, mikroOrmOn } from '@ambit/orm/mikro-orm';
 import { pgClientOn } from '@ambit/orm/pg';
 import { typeormDriver, typeormOn } from '@ambit/orm/typeorm';
 import { defineEntity, LockMode, p } from '@mikro-orm/core';
+import { MySqlDriver } from '@mikro-orm/mysql';
 import { PostgreSqlDriver } from '@mikro-orm/postgresql';
 import { MikroORM, SqliteDriver } from '@mikro-orm/sql';
 import { between, eq, sql as drizzleSql } from 'drizzle-orm';
@@ -32,13 +33,13 @@ import { Between, DataSource, EntitySchema } from 'typeorm';
 /** @param {readonly any[]} rows @returns {number[]} */
 const elementsOf = (rows) => rows.map(({ element }) => element);
 
-/** @param {any} db @param {any} root @returns {Session} */
-function kyselySession(db, root = db) {
+/** @param {any} db @param {DatabaseName} database @param {any} root @returns {Session} */
+function kyselySession(db, database, root = db) {
   return {
     append: (key, added) =>
       db
         .updateTable('lists')
-        .set({ items: kyselySql`items || ${added}` })
+        .set({ items: database === 'MariaDB' ? kyselySql`concat(items, ${added})` : kyselySql`items || ${added}` })
         .where('k', '=', key)
         .executeTakeFirstOrThrow(),
     read: async (key) =>
@@ -48,7 +49,8 @@ function kyselySession(db, root = db) {
       const query = db.selectFrom('members').select('element').where('k', '>=', first).where('k', '<=', last);
       return elementsOf(await query.execute());
     },
-    nested: (work) => root.transaction().execute((/** @type {any} */ inner) => work(kyselySession(inner, root))),
+    nested: (work) =>
+      root.transaction().execute((/** @type {any} */ inner) => work(kyselySession(inner, database, root))),
   };
 }
 
@@ -195,11 +197,18 @@ function pgClientSession(client, depth = 0) {
   };
 }
 
+const DIALECTS = /** @type {const} */ ({
+  PostgreSQL: 'postgres',
+  SQLite: 'sqlite',
+  MariaDB: 'mysql',
+  PGlite: 'postgres',
+});
+
 /** @type {Readonly<Record<string, (pool: IDatabasePool, database: DatabaseName, address: string) => OpenOrm | Promise<OpenOrm>>>} */
 const ORMS = {
   Kysely: (_pool, database) => {
-    const dialect = database === 'SQLite' ? 'sqlite' : 'postgres';
-    return { session: (scope) => kyselySession(kyselyOn(scope.resolve('IConnection'), { dialect })) };
+    const dialect = DIALECTS[database];
+    return { session: (scope) => kyselySession(kyselyOn(scope.resolve('IConnection'), { dialect }), database) };
   },
   Drizzle: (_pool, database) => ({
     session: (scope) =>
@@ -232,10 +241,10 @@ const ORMS = {
   MikroORM: (pool, database) => {
     const options = { dbName: 'test', entities: [List, Member] };
     /** @type {any} */
-    const orm =
-      database === 'SQLite'
-        ? new MikroORM({ ...options, driver: SqliteDriver, driverOptions: mikroOrmDialect(pool, 'sqlite') })
-        : new MikroORM({ ...options, driver: PostgreSqlDriver, driverOptions: mikroOrmDialect(pool) });
+    const driver = { SQLite: SqliteDriver, MariaDB: MySqlDriver, PostgreSQL: PostgreSqlDriver, PGlite: undefined }[
+      database
+    ];
+    const orm = new MikroORM({ ...options, driver, driverOptions: mikroOrmDialect(pool, DIALECTS[database]) });
     return {
       session: (scope) => mikroOrmSession(mikroOrmOn(scope.resolve('IConnection'), orm)),
       close: () => orm.close(),

@@ -117,10 +117,11 @@ const POOLS = {
   fromMysql2Pool: { from: '@ambit/drivers/mysql2', database: 'MariaDB', open: openMysql2 },
 };
 
-/** Each ORM on each database that it has an adapter for. @type {readonly { name: string, from: string, database: 'PostgreSQL' | 'SQLite' }[]} */
+/** Each ORM on each database that it has an adapter for. @type {readonly { name: string, from: string, database: 'PostgreSQL' | 'SQLite' | 'MariaDB' }[]} */
 const ORMS = [
   { name: 'Kysely', from: '@ambit/orm/kysely', database: 'PostgreSQL' },
   { name: 'Kysely', from: '@ambit/orm/kysely', database: 'SQLite' },
+  { name: 'Kysely', from: '@ambit/orm/kysely', database: 'MariaDB' },
   { name: 'Drizzle', from: '@ambit/orm/drizzle', database: 'PostgreSQL' },
   { name: 'Drizzle', from: '@ambit/orm/drizzle/sqlite', database: 'SQLite' },
   { name: 'Knex', from: '@ambit/orm/knex', database: 'PostgreSQL' },
@@ -128,10 +129,15 @@ const ORMS = [
   { name: 'TypeORM', from: '@ambit/orm/typeorm', database: 'PostgreSQL' },
   { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'PostgreSQL' },
   { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'SQLite' },
+  { name: 'MikroORM', from: '@ambit/orm/mikro-orm', database: 'MariaDB' },
   { name: 'Prisma', from: '@ambit/orm/prisma', database: 'PostgreSQL' },
   { name: 'node-postgres', from: '@ambit/orm/pg', database: 'PostgreSQL' },
 ];
-const POOL_OF_ORMS = /** @type {const} */ ({ PostgreSQL: 'createPostgresPool', SQLite: 'createSqlitePool' });
+const POOL_OF_ORMS = /** @type {const} */ ({
+  PostgreSQL: 'createPostgresPool',
+  SQLite: 'createSqlitePool',
+  MariaDB: 'fromMysql2Pool',
+});
 
 /**
  * @typedef {object} SubjectName

@@ -3,7 +3,6 @@ import { runInThisContext } from 'node:vm';
 import { Transactional } from '@ambit/nest';
 import { FakePool } from '@ambit/transaction/testing';
 import { Controller, Post, Req } from '@nestjs/common';
-import type { Request } from 'express';
 import { expect, it } from 'vitest';
 import { containerWith, create, PLATFORMS, rootModule, serve } from './support/app.js';
 
@@ -14,7 +13,7 @@ const hasOwnShape = runInThisContext('(object) => %HasFastProperties(object)') a
 class Orders {
   @Post()
   @Transactional()
-  async look(@Req() req: Request): Promise<unknown> {
+  async look(@Req() req: { readonly res: object }): Promise<unknown> {
     return { request: hasOwnShape(req), response: hasOwnShape(req.res) };
   }
 }

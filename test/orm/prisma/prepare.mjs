@@ -1,14 +1,14 @@
-// Installs Prisma 7 and 6 and generates their clients, without downloading an engine: node test/orm/prisma/prepare.mjs
+// Installs Prisma 7, or 6, and generates its client, without downloading an engine: node test/orm/prisma/prepare.mjs [6]
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 
 const schema = readFileSync(new URL('schema.prisma', import.meta.url), 'utf8');
-prepare('.', schema);
 // Its default engine is a binary, which has connections of its own.
 const ofSix = schema
   .replace('provider = "postgresql"', 'provider = "postgresql"\n  url = "postgres://"')
   .replace('moduleFormat', 'engineType = "client"\n  moduleFormat');
-prepare('six/', ofSix);
+if (process.argv[2] === '6') prepare('six/', ofSix);
+else prepare('.', schema);
 
 /**
  * @param {string} folder
