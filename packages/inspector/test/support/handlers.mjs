@@ -3,7 +3,7 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const agent = new Agent({ maxSockets: 1 });
 
 const poolOf = (scope) => scope.resolve('IDatabasePool');
 const connectionOf = (scope) => scope.resolve('IConnection');
@@ -196,17 +196,19 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
     return 502;
   },
 
-  'few-sockets': async () => {
-    await new Promise(
-      (resolve) => get(`${slow()}/?ms=150`, { agent }, (response) => response.resume().on('end', resolve)), // fault: few sockets
-    );
-    return 200;
-  },
+  'few-sockets': () =>
+    new Promise((resolve, reject) => {
+      const url = `${slow()}/?ms=150`;
+      get(url, { agent }, (response) => response.resume().on('end', () => resolve(200))).on('error', reject); // fault: few sockets
+    }),
 
   'never-stopped': (scope) => {
     const pool = poolOf(scope);
-    const timer = setInterval(() => pool.query('SELECT 11 AS eleven').catch(() => undefined), 50).unref(); // fault: never stopped
-    setTimeout(() => clearInterval(timer), 3000).unref();
+    let left = 60;
+    const timer = setInterval(() => {
+      if (left-- === 0) clearInterval(timer);
+      else pool.query('SELECT 11 AS eleven').catch(() => undefined); // fault: never stopped
+    }, 50).unref();
     return 200;
   },
 
