@@ -49,7 +49,7 @@ describe('with a heap of 128 MB', () => {
     expect(await isReady()).toBe(true);
   });
 
-  test.each([1, 4])('%i bodies of 1 MiB in chunks of one byte are read like any other', async (count) => {
+  test.each([1, 2])('%i bodies of 1 MiB in chunks of one byte are read like any other', async (count) => {
     const head =
       'POST /api/users HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
     const pieces = (text: string): string => text.replaceAll(/./gs, (byte) => `1\r\n${byte}\r\n`);
