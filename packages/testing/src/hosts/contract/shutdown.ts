@@ -58,20 +58,23 @@ export function shutdownContract(test: StageTest): void {
       },
     );
 
-    test('responds to those who have connected and sent a request before, however busy the process was', async ({
-      stage,
-    }) => {
-      await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
-      const sent = new Int32Array(new SharedArrayBuffer(4));
-      const others = new Worker(SEVERAL_CLIENTS, { eval: true, workerData: { port: stage.port, clients: 8, sent } });
-      const responses = once(others, 'message');
-      // This thread accepts and reads nothing meanwhile.
-      expect(Atomics.wait(sent, 0, 0, UNFORCED_MS)).not.toBe('timed-out');
-      await stage.close();
-      const [lines] = (await responses) as [string[]];
-      // Fastify refuses by itself what comes while it closes, unless `return503OnClosing` is false.
-      for (const line of lines) expect(line).toMatch(/^HTTP\/1.1 (?:200|503) /);
-    });
+    // Other runtimes accept and close by themselves.
+    const isNode = !('bun' in process.versions || 'deno' in process.versions);
+    test.runIf(isNode)(
+      'responds to those who have connected and sent a request before, however busy the process was',
+      async ({ stage }) => {
+        await stage.serveRequest(() => ({ kind: 'text', text: 'hello' }));
+        const sent = new Int32Array(new SharedArrayBuffer(4));
+        const others = new Worker(SEVERAL_CLIENTS, { eval: true, workerData: { port: stage.port, clients: 8, sent } });
+        const responses = once(others, 'message');
+        // This thread accepts and reads nothing meanwhile.
+        expect(Atomics.wait(sent, 0, 0, UNFORCED_MS)).not.toBe('timed-out');
+        await stage.close();
+        const [lines] = (await responses) as [string[]];
+        // Fastify refuses by itself what comes while it closes, unless `return503OnClosing` is false.
+        for (const line of lines) expect(line).toMatch(/^HTTP\/1.1 (?:200|503) /);
+      },
+    );
 
     test('responds to what has begun, says `Connection: close`, and does not wait until that client leaves', async ({
       stage,
