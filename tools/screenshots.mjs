@@ -51,7 +51,7 @@ try {
     await page.goto(`${url}/inspector/#/graph`);
     await page.locator('[data-state=live]').waitFor();
     await traffic();
-    await graph(page, `docs/inspector-graph-${colorScheme}.png`);
+    if (colorScheme === 'light') await graph(page, 'docs/inspector-graph-light.png');
     await requests(page, `docs/inspector-requests-${colorScheme}.png`);
     await page.close();
   }

@@ -338,7 +338,7 @@ export class ServerConnections {
       if (isLate && isHalf) socket.destroy();
       else if (socket.bytesRead === 0) silent.push(socket);
     }
-    // What they have sent is read before that.
+    // The turn before that reads their bytes.
     setImmediate(() => {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     });

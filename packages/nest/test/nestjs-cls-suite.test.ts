@@ -16,7 +16,7 @@ import { containerWith, QUIET, rootModule } from './support/app.js';
 type Body = () => Promise<unknown>;
 type Terms = Omit<TransactionalOptions, 'onError' | 'onSecondResponse' | 'rollbackOn'>;
 
-/** What `statement()` and the rest of `WORDS` say in place of a statement. */
+/** Short words for statements, as the list of a case has them. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/^SELECT (\d+)$/, '$1'],
   [/^BEGIN .*SERIALIZABLE.*/, 'SERIALIZABLE'],

@@ -81,7 +81,7 @@ export function pgModuleOver(pool: IDatabasePool): PgModule {
         super(pool);
       }
     },
-    /** Of a `DataSource` for MySQL or MariaDB. */
+    /** A `DataSource` for MySQL or MariaDB calls it. */
     createPool(): never {
       throw new TransactionError('AMBIT_OPTION', "typeormDriver() is for a DataSource of type 'postgres' only");
     },
