@@ -67,8 +67,8 @@ export class HandlerCall {
     this.#isRunning = true;
     try {
       const result = join ? join(async () => handle()) : handle();
-      if (!(result instanceof Promise)) return this.#settle(result);
-      return result.then(
+      if (!isPromiseLike(result)) return this.#settle(result);
+      return Promise.resolve(result).then(
         (value) => this.#settle(value),
         (error: unknown) => {
           this.#fail(error);
@@ -103,4 +103,9 @@ export class HandlerCall {
     this.#refuseAgain?.(new TransactionError('AMBIT_TX_FINISHED', what, { cause }));
     return new Promise(() => undefined);
   }
+}
+
+/** Query builders have promises of their own, which Nest awaits, too. */
+function isPromiseLike(result: unknown): result is PromiseLike<unknown> {
+  return typeof (result as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';
 }

@@ -100,7 +100,7 @@ export class HeldRoute implements Replying, ErrorHandlers {
       },
       error: (error: unknown) => this.#fail(error, respond),
       complete: () => {
-        // Only RxJS may make an .
+        // RxJS alone makes an `EmptyError`.
         if (isEmpty) void lastValueFrom(EMPTY).then(undefined, receiver.error);
         else if (held.hasResponse) this.#afterRelease(succeed);
         else succeed();

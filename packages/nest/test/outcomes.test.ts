@@ -200,6 +200,10 @@ describe.each(PLATFORMS)('on $platform', ({ adapter }) => {
     it.each(ROWS)('that $what', async ({ ambit, ...scenario }) => {
       expect(await outcomeOf(scenario)).toBe(ambit[column]);
     });
+    it('that throws by a promise of another library, and an interceptor responds', async () => {
+      const { ambit, ...scenario } = ROWS.find(({ interceptor }) => interceptor === 'catches it') as Row;
+      expect(await outcomeOf({ ...scenario, isForeign: true })).toBe(ambit[column]);
+    });
   });
 });
 
