@@ -19,7 +19,7 @@ const { metafile } = await build({
   metafile: true,
 });
 
-// Of each package that is bundled.
+// One for each package that is bundled.
 const folders = new Set(
   Object.keys(metafile.inputs).flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(path) ?? []),
 );

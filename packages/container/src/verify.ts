@@ -12,7 +12,7 @@ import { SHARED } from './templates.js';
 export interface Split {
   /** The keys from the service to the dependency, with the transients between them. */
   readonly path: readonly Key[];
-  /** Where the service gets the dependency from. */
+  /** The scopes from which the service gets the dependency. */
   readonly used: Shape;
 }
 
@@ -25,10 +25,10 @@ function againBelow(home: Shape, inner: Shape): Set<Key> {
   return new Set(again);
 }
 
-/** Whether scopes of the inner shape resolve the key to something that belongs below `home`. */
+/** True if scopes of the inner shape resolve the key to something that belongs below `home`. */
 const isOwn = (key: Key, home: Shape, inner: Shape): boolean => inner.match(key)?.owner.isBelow(home) ?? false;
 
-/** How a service gets another one. */
+/** A path on which a service gets another one. */
 interface Path {
   readonly path: readonly Key[];
   readonly found: Match | undefined;
@@ -119,11 +119,11 @@ export interface ScopeDeclaration {
   readonly scopes?: readonly ScopeDeclaration[];
 }
 
-/** What `verify()` checks beside what cannot be resolved. */
+/** Checks of `verify()` that an application asks for. */
 export interface VerifyOptions {
   /**
-   * Whether a service of a scope may not get what the code that opens the scope `requires`, such as the pool of a transaction, neither itself
-   * nor through services of outer scopes: they would work outside of the transaction. `allow` lists keys on whose paths that is meant.
+   * Refuses a service of a scope that gets what the code that opens the scope `requires`, such as the pool of a transaction, itself or
+   * through services of outer scopes: they would work outside of the transaction. `allow` lists keys on whose paths that is meant.
    */
   readonly noEscape?: boolean | { readonly allow: readonly Key[] };
 }
@@ -241,7 +241,7 @@ function problemsOf(
 const isAtHome = ({ binding, owner }: Match, shape: Shape) =>
   binding.declared?.lifetimes !== undefined && owner === shape;
 
-/** Whether a service that resolves something later must work in scopes of its home, as `isAtHome` says. */
+/** A service that resolves something later must work in scopes of its home, as `isAtHome` says. */
 const isHeldAtHome = ({ binding, home }: Step) =>
   home.matches(binding.key).some((found) => found.binding === binding && isAtHome(found, home));
 
@@ -282,7 +282,7 @@ function unreachable(shapes: readonly Shape[]): ContainerError[] {
 }
 
 /**
- * Whether a registration looks like one per scope and makes instances that nobody disposes: it has a predicate and no `singleton()`, so
+ * True if a registration looks like one per scope and makes instances that nobody disposes: it has a predicate and no `singleton()`, so
  * each `resolve` makes an instance that no scope keeps, and its class has a disposer. `externallyOwned()` says that this is meant.
  */
 function undisposedTransient({ source, when, singleton, externallyOwned }: Binding): boolean {
@@ -324,7 +324,7 @@ function requiredBy({ requires = [], registers = [] }: ScopeDeclaration, around:
   );
 }
 
-/** How a service gets another one, and the shape whose scopes deliver what that needs. */
+/** A way from a service to another one, and the shape whose scopes deliver the dependencies of that. */
 interface Way {
   readonly path: readonly Key[];
   readonly binding: Binding;

@@ -81,6 +81,6 @@ const plugin: Plugin = {
   },
 };
 
-// What linters load is the default export.
+// Linters load the default export.
 // oxlint-disable-next-line import/no-default-export
 export default plugin;

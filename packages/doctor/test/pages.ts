@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const sections = readFileSync(join(import.meta.dirname, '../../../docs/rules.md'), 'utf8').split(/^## /m);
 
-/** What docs/rules.md says of a rule, and the program that it shows: wrong with the lines `-`, right with those `+`. */
+/** The section of docs/rules.md about a rule, and its program: wrong with the lines `-`, right with those `+`. */
 export function pageOf(rule: string): { readonly text: string; readonly wrong: string; readonly right: string } {
   const text = sections.find((section) => section.startsWith(`${rule}\n`)) ?? '';
   const [, diff = ''] = /^```diff\n([^]*?)^```$/m.exec(text) ?? [];

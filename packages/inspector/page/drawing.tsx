@@ -17,7 +17,7 @@ export interface Chosen {
 
 /** The scopes and instances that exist at the moment. */
 export interface Existing {
-  /** How many scopes of each box are open, and have leaked. */
+  /** The numbers of scopes of each box that are open, and that have leaked. */
   readonly open: ReadonlyMap<string, number>;
   readonly leaks?: ReadonlyMap<string, number>;
   /** The ids of services with an instance. */

@@ -4,7 +4,7 @@ import { formatAddress, now, refOf, state, troubles } from './data.js';
 import { Badge, CauseCard, Place, useStill } from './parts.js';
 import { clock, count, duration, lastOf, poolLine, routeText, transactionsLine, troublesLine } from './words.js';
 
-/** What is wrong, and what goes on. */
+/** The troubles, and the present state. */
 export function Now(): JSX.Element {
   const current = now.value;
   return (

@@ -92,7 +92,7 @@ function Waterfall({ request, at }: { request: RequestDetails; at: Step | undefi
 interface RowProps {
   readonly request: RequestDetails;
   readonly step: Step;
-  /** How many steps it stands for. */
+  /** The number of steps that it stands for. */
   readonly times: number;
   readonly length: number;
   readonly isAt: boolean;

@@ -49,7 +49,7 @@ export function transactionsLine(outcomes: Now['transactions']): string {
   return `${count(open)} open, ${count(committed)} committed, ${count(back)} rolled back${more}${without}`;
 }
 
-/** How many requests are shown of how many. */
+/** The number of requests that are shown, and of all. */
 export const listLine = (shown: number, arrived: number): string =>
   shown >= arrived ? times(shown, 'request') : `${count(shown)} shown of ${count(arrived)}`;
 

@@ -335,7 +335,7 @@ export function outboxTroubles(store: Store): () => void {
   });
 }
 
-/** How much of the application's connection pool is used; undefined where it has none that reports its size. */
+/** The use of the application's connection pool; undefined where it has none that reports its size. */
 export function poolOf(container: Container): PoolNow | undefined {
   try {
     if (container.disposed || !container.has('IDatabasePool')) return undefined;

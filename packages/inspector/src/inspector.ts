@@ -87,7 +87,7 @@ export class Inspector {
   }
 
   /**
-   * Whether this request is for the inspector itself.
+   * Says if this request is for the inspector itself.
    *
    * @param request - the request
    * @returns true if its path is that of the inspector, or below

@@ -70,7 +70,7 @@ export function blockedLoop(store: Store): () => void {
     const { user, system } = process.cpuUsage(cpu);
     cpu = process.cpuUsage();
     if (!hasProfiler) return;
-    // Where the machine had no time for this process, none of its functions is to blame.
+    // No function is to blame for a machine that had no time for this process.
     const isBusy = late >= LONG_MS && (user + system) / 1000 >= LONG_MS / 3;
     const request = late > 0 ? store.busy(late) : undefined;
     const age = performance.now() - begun;
@@ -109,7 +109,7 @@ interface Busy {
 /** A machine that is busy takes few samples. */
 const LEAST_SAMPLES = 5;
 
-/** What the application's own code did in most of the samples of the last milliseconds. */
+/** The function of the application that most samples of the last milliseconds show. */
 function busiest({ nodes, samples = [], timeDeltas = [], endTime }: Profiler.Profile, lateMs: number) {
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
   const byId = new Map(nodes.map((node) => [node.id, node]));

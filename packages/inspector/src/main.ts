@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { inspect } from './command.js';
 
-// Who reads the output may want no more of it, as `head` does.
+// The reader of the output may want no more of it, as `head` does.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
 const [command, ...args] = process.argv.slice(2);
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

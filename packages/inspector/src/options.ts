@@ -10,9 +10,9 @@ export interface InspectorOptions {
   readonly container: Container;
   /** The kinds of scope that are opened in it, as `verify()` takes them. */
   readonly scopes?: ScopeDeclaration | readonly ScopeDeclaration[];
-  /** Whether the page is there at all. Default: unless `NODE_ENV` is `production`. */
+  /** Serves the page at all. Default: unless `NODE_ENV` is `production`. */
   readonly enabled?: boolean;
-  /** Where the page is. Default `/inspector`. */
+  /** The path of the page. Default `/inspector`. */
   readonly path?: string;
   /**
    * With a token, clients from any address may open the page. Without, only clients on this machine may, and only where `NODE_ENV` is
@@ -22,7 +22,7 @@ export interface InspectorOptions {
   /** Pages of the application that the page links, by the text of the link. Default: none. */
   readonly links?: Readonly<Record<string, string>>;
   /**
-   * Whether it records also while no page is open, so that a page opened later shows what happened before. Every request then pays for it.
+   * Records also while no page is open, so that a page opened later shows what happened before. Every request then pays for it.
    * Default false.
    */
   readonly always?: boolean;
@@ -30,16 +30,16 @@ export interface InspectorOptions {
   readonly limitMs?: number;
   /** A request that takes longer counts as trouble. Default 1 s. */
   readonly slowMs?: number;
-  /** How many requests without trouble are kept. Default 300. */
+  /** The number of requests without trouble that are kept. Default 300. */
   readonly keep?: number;
   /**
-   * How many requests with trouble are kept. They failed, were rolled back, were aborted, were slow, leaked a
+   * The number of requests with trouble that are kept. They failed, were rolled back, were aborted, were slow, leaked a
    * scope, or the transaction check found something. Default 1000.
    */
   readonly keepTrouble?: number;
   /** The response header with the application's own id of a request, such as `x-request-id`; not one that clients choose. Default none. */
   readonly requestIdHeader?: string;
-  /** Whether to show what `recordLine()` is called with: lines of logs, which may contain values. Default false. */
+  /** Shows the arguments of `recordLine()`: lines of logs, which may contain values. Default false. */
   readonly lines?: boolean;
 }
 

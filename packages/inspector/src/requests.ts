@@ -8,7 +8,7 @@ export interface Arrival {
   readonly method: string;
   /** The route as declared; undefined until the host has matched it. */
   route(): string | undefined;
-  /** Whether the connection is closed: of several pipelined requests, only the first one gets an event. */
+  /** True if the connection is closed: of several pipelined requests, only the first one gets an event. */
   lost(): boolean;
   /** The application's own id of the request, once it has one. */
   requestId?(): string | undefined;
@@ -46,7 +46,7 @@ const SPARED: ReadonlySet<StepKind> = new Set([
   'aborted',
 ]);
 const MOST_AWAITED = 100;
-/** What still runs on behalf of a request so long after its response is work in the background, which a request happened to start. */
+/** Code that still runs so long after the response of its request is work in the background, which a request happened to start. */
 const LINGERS_MS = 10_000;
 
 /** One request, from its arrival until its last scope is closed: a bounded number of records, and what they come to. */
@@ -64,10 +64,10 @@ export class RequestRecord {
   readonly #records: Recorded[] = [];
   /** The statements and calls in progress. */
   readonly #awaited: Awaited[] = [];
-  /** How many statements and calls it has sent until its response. */
+  /** The number of statements and calls that it has sent until its response. */
   #sent = 0;
   #scopes = 0;
-  /** How many statements and calls of each line began after its end. */
+  /** The number of statements and calls of each line that began after its end. */
   #lingering: Map<string, number> | undefined;
   #isSuspicious = false;
   #dropped = 0;
@@ -142,7 +142,7 @@ export class RequestRecord {
     if (!this.summary.troubles.includes(kind)) this.summary.troubles.push(kind);
   }
 
-  /** Whether what runs in its asynchronous context is done on its behalf. */
+  /** True if code in its asynchronous context still runs on its behalf. */
   includes(now: number): boolean {
     const { milliseconds } = this.summary;
     return milliseconds === undefined || now - this.start - milliseconds < LINGERS_MS;
@@ -183,7 +183,7 @@ export class RequestRecord {
     if (record) record.took = now - this.start - record.at;
   }
 
-  /** Of several the last one counts, but for one that may have been committed: the next does not undo it. */
+  /** The last one of several counts, but for one that may have been committed: the next does not undo it. */
   transactionFinished(outcome: Outcome): void {
     const { summary } = this;
     if (summary.outcome !== undefined && summary.outcome !== 'committed') summary.failedAttempts++;

@@ -9,9 +9,9 @@ export interface Evidence {
   readonly where?: string | undefined;
   readonly sql?: string | undefined;
   readonly error?: string | undefined;
-  /** What tells it from others of its kind, where place, statement and error do not. */
+  /** A text that tells it from others of its kind, where place, statement and error do not. */
   readonly about?: string | undefined;
-  /** What to do about it, where it is known better than of its kind. */
+  /** The fix, where it is known better than of its kind. */
   readonly fix?: string | undefined;
   /** Without a line: the service whose definition is the line. */
   readonly service?: string | undefined;
@@ -23,7 +23,7 @@ export interface Evidence {
   readonly fails?: boolean;
   /** The causes that it follows from, the first of which there is: `pool`, `second connection GET /orders`, `slow call src/bank.ts:1:2`. */
   readonly into?: readonly string[];
-  /** Who held connections meanwhile. */
+  /** The holders of connections meanwhile. */
   readonly shares?: readonly Share[] | undefined;
 }
 
@@ -240,7 +240,7 @@ export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
   return shown.filter(({ id }, i) => shown.findIndex((one) => one.id === id) === i);
 }
 
-/** Of one line they have one cause, whatever its statement and the route. */
+/** They have one cause for each line, whatever its statement and the route. */
 const BY_LINE: ReadonlySet<TroubleKind> = new Set(['slow', 'slow call', 'aborted', 'idle transaction', 'blocked loop']);
 
 /** With an id that is short, and the same for the same cause in each recording, so that a link may name it. */
@@ -283,7 +283,7 @@ const isFailure = (request: RequestDetails): boolean =>
   (request.status ?? 0) >= 500 ||
   (!isRefusal(request) && (request.outcome === 'rolled back' || request.outcome === 'unknown'));
 
-/** Of a request that was refused only what no client can be the reason for: a key that cannot be resolved. */
+/** A request that was refused has only failures for which no client can be the reason: a key that cannot be resolved. */
 function failedServices(request: RequestDetails): Evidence[] {
   const all = of(request.steps, 'failed');
   const meant = isRefusal(request) ? all.filter(({ error = '' }) => error.startsWith('ContainerError')) : all;
@@ -485,7 +485,7 @@ function groupedBy(steps: readonly Step[], nameOf: (step: Step) => string): Step
   return [...groups.values()];
 }
 
-/** Of each finding of the transaction check the cause, and the trouble by which the steps show more of it; its message may name a requested path. */
+/** The cause of each finding of the transaction check, and the trouble by which the steps show more of it; its message may name a requested path. */
 const FINDINGS: Readonly<Record<string, readonly [cause: string, shownAs?: TroubleKind]>> = {
   'outside-statement': ['A statement was sent outside of the open transaction, so a rollback does not undo it'],
   'second-connection': ['A second connection was asked for while a transaction held one', 'second connection'],
@@ -516,7 +516,7 @@ function idleTransactions(request: RequestDetails): Evidence[] {
   const found: Evidence[] = [];
   const isSecond = (since: number, end: number): boolean =>
     waitsOf(request).some(([{ at, took = 0 }, begun]) => begun && at < end && at + took > since);
-  /** Of each open transaction its scope, the end of its last statement, and that. */
+  /** Each open transaction by its scope, with the end of its last statement, and that. */
   const open = new Map<number | undefined, { readonly since: number; readonly last: Step }>();
   for (const step of steps) {
     const { kind, at, span, took = 0 } = step;
@@ -524,7 +524,7 @@ function idleTransactions(request: RequestDetails): Evidence[] {
     const isOfIt = kind === 'statement' ? step.outside !== true : ENDS.has(kind);
     const call =
       idle && of(steps, 'call').find((one) => one.at >= idle.since - 1 && waited(one) >= (at - idle.since) / 2);
-    // Where nothing says why, the process may have been busy.
+    // The process may have been busy, where nothing says why.
     const isLong = idle && isOfIt && at - idle.since >= (call && at >= call.at ? CALL_IN_TRANSACTION_MS : IDLE_MS);
     if (idle && isLong && !isSecond(idle.since, at)) {
       const { since, last } = idle;

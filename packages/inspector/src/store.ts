@@ -9,7 +9,7 @@ import { Where } from './where.js';
 import type { ExplainedRequest, Now, OpenScope, Outcome, Share, State, StepKind } from './wire.js';
 
 export interface StoreOptions extends Limits {
-  /** How many requests without trouble are kept, and how many with trouble. */
+  /** The numbers of requests that are kept: without trouble, and with trouble. */
   readonly keep: number;
   readonly keepTrouble: number;
   /** Milliseconds that only go up. */
@@ -57,7 +57,7 @@ const MOST_SHOWN = 5;
 const MOST_ENDED = 512;
 /** Holders of so long ago are shown, at rest. */
 const RECENT_MS = 5000;
-/** What still runs so long after a request has completed does not belong to it. */
+/** Code that still runs so long after a request has completed does not belong to it. */
 const AFTERWARDS_MS = 1000;
 const MOST_LINGERING = 100;
 const MOST_ROWS = 1000;
@@ -183,7 +183,7 @@ export class Store {
     const ids = this.#lingering.get(line) ?? new Set();
     if (this.#lingering.size < MOST_LINGERING) this.#lingering.set(line, ids);
     if (ids.size < MOST_LINGERING) ids.add(origin.id);
-    // What a single one began may be meant to go on.
+    // Work of a single request may be meant to go on.
     if (state !== 'aborted' && ids.size < 2) return;
     const requests = ids.size === 1 ? 'a request' : `${ids.size} requests`;
     const cause = `This goes on after ${requests} completed: a timer or a loop that nobody stops`;
@@ -305,7 +305,7 @@ export class Store {
     this.record(FINAL_STEP[outcome], { took }, { scope, error });
   }
 
-  /** Who had connections while another request waited: all of them, and the one that had its connection for longest. */
+  /** The holders of connections while another request waited: all of them, and the one that had its connection for longest. */
   holders(from: number): Pick<Facts, 'doing' | 'heldAt' | 'heldBy' | 'shares'> {
     const to = this.now();
     const held = this.#heldSince(from);

@@ -15,7 +15,7 @@ interface Tool {
   /** The properties of its arguments, as JSON Schema. */
   readonly properties: Readonly<Record<string, { readonly type: string; readonly description: string }>>;
   readonly required?: readonly string[];
-  /** What is undefined was not found. */
+  /** Undefined was not found. */
   readonly read: (facts: Facts, args: Readonly<Record<string, unknown>>) => unknown;
 }
 

@@ -11,7 +11,7 @@ export type Total = ReturnType<Row['read']>;
 /** So many buckets for each doubling: a percentile is at most 4.5 % too high. */
 const PER_DOUBLING = 16;
 const SHORTEST_MS = 0.001;
-/** How many routes a row lists. */
+/** The number of routes that a row lists. */
 const MOST_ROUTES = 8;
 
 /** Counts and durations under one name. Durations are in buckets that grow by a factor, so that any number of them takes the same memory. */

@@ -18,7 +18,7 @@ interface Group {
   first: number;
   last: number;
   count: number;
-  /** How many failed or lost work, and the milliseconds that were lost. */
+  /** The number of those that failed or lost work, and the milliseconds that were lost. */
   failed: number;
   lost: number;
   readonly routes: Set<string>;
@@ -26,7 +26,7 @@ interface Group {
   readonly requests: Set<number>;
   /** The milliseconds for which each holder, `GET /orders, src/orders.ts:1:2`, had a connection meanwhile. */
   readonly shares: Map<string, number>;
-  /** What follows from it in other requests. */
+  /** The number of other requests that it has harmed. */
   victims: number;
   readonly victimRoutes: Set<string>;
 }

@@ -87,7 +87,7 @@ function callBelow(below: Below): Call | undefined {
   return undefined;
 }
 
-/** Of each file the places that were on a stack: code does not move, and the calls of all records are shared. */
+/** The places of each file that were on a stack: code does not move, and the calls of all records are shared. */
 const places = new Map<string, Map<number, Call | undefined>>();
 const MOST_PLACES = 20_000;
 const MOST_COLUMNS = 2 ** 21;
@@ -143,7 +143,7 @@ function framesOf(error: Error): string[] {
   return lines.slice(before + 1, last + 1);
 }
 
-/** What an application throws may throw when it is read. */
+/** An object that an application throws may throw when it is read. */
 function read(error: Error): { stack: string; message: string } {
   try {
     const { stack, message } = error as { readonly stack?: unknown; readonly message?: unknown };

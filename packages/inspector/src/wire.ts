@@ -42,13 +42,13 @@ export interface OpenScope {
 
 export interface Now {
   readonly arrived: number;
-  /** How many scopes of one kind are open, and have leaked; a kind, or box, is written `application > request`. */
+  /** The numbers of scopes of one kind that are open, and that have leaked; a kind, or box, is written `application > request`. */
   readonly kinds: readonly { readonly box: string; readonly open: number; readonly leaks: number }[];
   /** Those that are open for long, the oldest first. */
   readonly scopes: readonly OpenScope[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
   readonly pool?: PoolNow;
-  /** Who had connections in the last seconds. */
+  /** The holders of connections in the last seconds. */
   readonly holders: readonly Share[];
 }
 
@@ -73,7 +73,7 @@ export interface Cause {
 /** A trouble of one cause, seen once or often; the sentence is that of the last time. */
 export interface Trouble extends Cause {
   readonly count: number;
-  /** How many of them failed or lost work. */
+  /** The number of those that failed or lost work. */
   readonly failed: number;
   /** The milliseconds that it took in all. */
   readonly lost: number;
@@ -134,14 +134,14 @@ export interface Step {
   readonly kind: StepKind;
   readonly at: number;
   readonly took?: number;
-  /** How much of that this process could not have noticed its end: it computed, or had no processor. */
+  /** The part of that in which this process could not have noticed its end: it computed, or had no processor. */
   readonly late?: number;
   /** The number of the scope in which it happened; of a scope its own. */
   readonly span?: number;
   /** The kind of a scope, which has no duration while it is open. */
   readonly box?: string;
   readonly key?: string;
-  /** Of a key that could not be resolved: from the key that was asked for, to the one that failed. */
+  /** The path to a key that could not be resolved: from the key that was asked for, to the one that failed. */
   readonly path?: readonly string[];
   readonly sql?: string;
   readonly outside?: boolean;
@@ -151,7 +151,7 @@ export interface Step {
   readonly found?: string;
   readonly where?: string;
   readonly known?: true;
-  /** Of a call; its path may have values. `queued` is how long it waited for one of the sockets of its Agent. */
+  /** The server of a call, whose path may have values. `queued` is how long it waited for one of the sockets of its Agent. */
   readonly host?: string;
   readonly method?: string;
   readonly status?: number;
@@ -173,7 +173,7 @@ export interface Share {
 
 /** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
 export interface Line {
-  /** Where it comes from, such as `log` or `audit`. */
+  /** Its origin, such as `log` or `audit`. */
   readonly source: string;
   /** Such as `info` or `error`. */
   readonly level: string;
@@ -203,7 +203,7 @@ export interface State {
   readonly requests: readonly RequestSummary[];
   /** All of them, where there is a new one, by harm. */
   readonly troubles?: readonly Trouble[];
-  /** How many requests without trouble are kept, and how many with trouble. */
+  /** The numbers of requests that are kept: without trouble, and with trouble. */
   readonly keep: number;
   readonly keepTrouble: number;
   readonly always: boolean;

@@ -84,7 +84,7 @@ export function isRun(file: SourceFile, query: Node): boolean {
   return is(call, 'CallExpression') && /^(?:all|batch)/.test(methodCall(call)?.name ?? '');
 }
 
-/** What a query goes through: `pool` of `pool.query(...)`, `this.pool` of `this.pool.query(...)`. */
+/** The object that a query goes through: `pool` of `pool.query(...)`, `this.pool` of `this.pool.query(...)`. */
 export function receiverOf(file: SourceFile, query: Node): Reference | undefined {
   let receiver: Node | undefined = query;
   let reference: Reference | undefined;
@@ -101,7 +101,7 @@ export function receiverOf(file: SourceFile, query: Node): Reference | undefined
   return reference;
 }
 
-/** What a function runs a query through: a pool, or the parameter with a number. */
+/** A query of a function, and the object that it goes through: a pool, or the parameter with a number. */
 export interface Use {
   readonly pool: unknown;
   readonly parameter: number;
@@ -113,7 +113,7 @@ export interface Use {
 const uses = new WeakMap<FunctionNode, Use[]>();
 export const NO_QUERY = /^(?:end|close|destroy|release|on|once|off|emit|\$disconnect)$/;
 
-/** What a function and the functions that it calls run their queries through, other than what they make themselves. */
+/** The queries of a function and of the functions that it calls, but for those on connections that they make themselves. */
 export function usesOf(project: Project, { file, node }: Helper, depth = 0): readonly Use[] {
   const known = uses.get(node);
   if (known || depth > 3) return known ?? [];
@@ -161,7 +161,7 @@ function passed(
   return { parameter, pool: parameter === -1 ? canonical(project, file, reference) : undefined };
 }
 
-/** What a call passes as a parameter, or what the parameter is without it: `(user, tx = db) => ...`. */
+/** The argument of a call, or the default of the parameter: `(user, tx = db) => ...`. */
 export function argumentOf(
   file: SourceFile,
   call: CallExpression,

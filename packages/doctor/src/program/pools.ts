@@ -21,7 +21,7 @@ const POOL_MAKERS = /^(?:createPool|create\w*Pool|knex|Knex|drizzle|Sequelize|Da
 const NAMED_POOL = /^#?_?(?:\w*[pP]ool|pg[dD]b)$/;
 const QUERIES = new Set(['query', 'execute', 'raw', 'none', '$executeRawUnsafe', '$queryRawUnsafe']);
 
-/** Whether each query of something runs on a connection of its own. */
+/** True if each query of something runs on a connection of its own. */
 export function isPool(project: Project, file: SourceFile, { base, path }: Reference): boolean {
   const name = path.at(-1);
   if (!isVariable(base)) {

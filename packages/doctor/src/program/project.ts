@@ -3,7 +3,7 @@ import type { Class, Node } from 'oxc-parser';
 import type { SourceFile, Variable } from './source-file.js';
 import { awaited, is, isClass, isFunction, propertyName, unwrapped } from './syntax.js';
 
-/** What a name means, followed through imports and exports to the file that declares it. */
+/** The declaration of a name, followed through imports and exports to the file that declares it. */
 export interface Declared {
   readonly file: SourceFile;
   readonly variable: Variable;
@@ -55,7 +55,7 @@ export class Project {
     return declared;
   }
 
-  /** What a variable is: a function, a class, or its first value. */
+  /** The value of a variable: a function, a class, or its first value. */
   valueOf(file: SourceFile, variable: Variable, depth = 0): Found | undefined {
     const declared = this.declarationOf(file, variable);
     const { node, init, path } = declared.variable;
@@ -68,7 +68,7 @@ export class Project {
       : { file: declared.file, node: value, variable: declared.variable };
   }
 
-  /** What `name` is of an object, an instance, a class or a module. */
+  /** The member `name` of an object, an instance, a class or a module. */
   memberOf(file: SourceFile, variable: Variable, name: string): Found | undefined {
     const { imported } = variable;
     const found = this.valueOf(file, variable);
@@ -99,7 +99,7 @@ export class Project {
     return isClass(node) ? { file: declared.file, node } : undefined;
   }
 
-  /** Where a class is instantiated or passed on as a value. */
+  /** The places where a class is instantiated or passed on as a value. */
   usesOf(node: Class): readonly Use[] {
     this.#uses ??= this.#findUses();
     return this.#uses.get(node) ?? [];

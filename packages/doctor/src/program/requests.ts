@@ -8,10 +8,10 @@ const ROUTES = /^(?:get|post|put|patch|delete|all|use|options|head|route|addHook
 const TYPES =
   /^(?:(?:Fastify|Next|NextApi|Hono|Authenticated)?Request|IncomingMessage|ParameterizedContext|RequestWithUser)$/;
 const DECORATORS = /^(?:Req|Request|Body|Param|Query|Headers|Session|Ip|CurrentUser|Ctx)$/;
-/** What a request has of the application. */
+/** Properties of a request that belong to the application. */
 const NOT_OF_THE_REQUEST = new Set(['app', 'server', 'log', 'diScope']);
 
-/** Whether a parameter is a request, or a part of it that a framework passes. */
+/** True of a parameter that is a request, or a part of it that a framework passes. */
 function isRequest({ kind, node, owner, name, type }: Variable, file: SourceFile): boolean {
   if (kind !== 'parameter' || !owner) return false;
   if ('decorators' in node && node.decorators?.some((each) => DECORATORS.test(decoratorName(each) ?? ''))) return true;
@@ -31,7 +31,7 @@ function isRequest({ kind, node, owner, name, type }: Variable, file: SourceFile
   );
 }
 
-/** Whether the file handles requests. */
+/** True if the file handles requests. */
 export const hasRequests = (file: SourceFile): boolean =>
   file.functions.some(({ params }) =>
     params.some((parameter) => {

@@ -104,7 +104,7 @@ export class SourceFile {
     return this.#scopes.get(this.program)?.get(name);
   }
 
-  /** What an identifier names, or `undefined` for a global. */
+  /** The variable that an identifier names, or `undefined` for a global. */
   variableOf(node: Node): Variable | undefined {
     const identifier = unwrapped(node);
     if (!is(identifier, 'Identifier')) return undefined;
@@ -131,7 +131,7 @@ export class SourceFile {
     return variable && { base: variable, path: [] };
   }
 
-  /** Whether a chain of calls begins with the reference, and the names that follow. */
+  /** The names of a chain of calls that follow the reference, or `undefined` if it does not begin with that. */
   after(reference: Reference, node: Node): readonly string[] | undefined {
     const { base, names } = chainOf(node);
     const start = this.referenceOf(base);
@@ -258,7 +258,7 @@ function requiredBy(init: Node | null | undefined): string | undefined {
   return textOf(call.arguments[0]);
 }
 
-/** Whether two references are of the same thing. */
+/** True if two references are of the same thing. */
 export const isSame = (one: Reference, other: Reference): boolean =>
   one.base === other.base &&
   one.path.length === other.path.length &&

@@ -9,7 +9,7 @@ export type NodeOf<T extends Node['type'], N extends Node = Node> = N extends No
   : never;
 
 const FUNCTIONS = ['ArrowFunctionExpression', 'FunctionExpression', 'FunctionDeclaration'];
-/** What a parser adds to a node that is no part of the program. */
+/** Properties of a node that a parser adds, and that are no part of the program. */
 const NO_CHILDREN = new Set(['parent', 'loc', 'range', 'tokens', 'comments']);
 
 export const isFunction = (node: unknown): node is FunctionNode => isNode(node) && FUNCTIONS.includes(node.type);

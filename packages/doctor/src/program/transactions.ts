@@ -23,15 +23,15 @@ import {
 
 /** A part of the program that runs in one transaction. */
 export interface Transaction {
-  /** What begins it. */
+  /** The call or the method that begins it. */
   readonly begin: Node;
   /** The function that runs in it, whole or in part. */
   readonly body: FunctionNode;
   readonly from: number;
   readonly to: number;
-  /** What its queries go through. */
+  /** The object that its queries go through. */
   readonly handle: Reference | undefined;
-  /** What it came from, and what runs a query outside of it. */
+  /** The object that it came from, and that runs a query outside of it. */
   readonly pool: Reference | undefined;
   /** The same, by its identity in each file; what a helper takes its connection from, too. */
   readonly outside: unknown;
@@ -285,7 +285,7 @@ function isFinish(file: SourceFile, call: CallExpression, handle: Reference): bo
   );
 }
 
-/** Whether a node runs while the transaction is open, as far as the text tells. */
+/** True of a node that runs while the transaction is open, as far as the text tells. */
 export function covers(file: SourceFile, transaction: Transaction, node: Node): boolean {
   if (startOf(node) < transaction.from || endOf(node) > transaction.to || node === transaction.body) return false;
   let inner: Node = node;
@@ -333,7 +333,7 @@ function runsAtOnce(file: SourceFile, node: FunctionNode): boolean {
   return is(outer, 'AwaitExpression') || is(outer, 'ReturnStatement');
 }
 
-/** Whether the handle, or what was made with it, is named in the node. */
+/** True if the node names the handle, or something that was made with it. */
 export function mentions(file: SourceFile, transaction: Transaction, node: Node): boolean {
   const { handle } = transaction;
   if (!handle) return false;
@@ -383,7 +383,7 @@ export function afterHandle(file: SourceFile, transaction: Transaction, node: No
   return variable && derivedFrom(file, transaction).has(variable) ? names : undefined;
 }
 
-/** Whether a value that is kept in the target is a transaction: a handle, what is made of it, or a connection on which one begins. */
+/** True of a value that is a transaction and is kept in the target: a handle, what is made of it, or a connection on which one begins. */
 export function isTransaction(project: Project, file: SourceFile, target: Reference, right: Node): boolean {
   const value = awaited(right);
   const { base, names } = chainOf(value);

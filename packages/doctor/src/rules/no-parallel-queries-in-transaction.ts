@@ -110,7 +110,7 @@ function* forEach(file: SourceFile, transaction: Transaction, call: CallExpressi
   };
 }
 
-/** What a call of the handle is named that runs a query at once. */
+/** Methods of a handle that run a query at once. */
 const RUNS_AT_ONCE = new Set(['query', 'execute', 'none', 'one', 'any', 'save', '$executeRaw', '$executeRawUnsafe']);
 
 function* notAwaited(file: SourceFile, transaction: Transaction, call: CallExpression): Generator<Finding> {

@@ -67,7 +67,7 @@ function* atCall(
 
 const outsideOf = (what: string): string => `${what} on a connection outside of the transaction`;
 
-/** Whether something is the pool that the transaction came from, or any where nobody knows which one that is. */
+/** True of the pool that the transaction came from, or of any pool where nobody knows which one that is. */
 function isPoolOf(
   project: Project,
   file: SourceFile,
@@ -97,7 +97,7 @@ function* atQuery(project: Project, file: SourceFile, transaction: Transaction, 
 
 const NO_QUERIES = /^(?:connect|\$connect|initialize|getClient|getConnection)$/;
 
-/** What a query is called in a library that the file does not tell. */
+/** Names of queries in a library that the file does not tell. */
 const QUERIES =
   /^(?:query|exec|execute|select|insert|update|delete|create|find|save|get|set|add|count|upsert|run|raw|all|any|one|many|maybe|exists|first|remove|destroy|increment|decrement|aggregate|group|merge|replace|call|batch|none|result|func|proc|\$)(?:$|[A-Z_]|Raw)/;
 

@@ -48,7 +48,7 @@ function isRefusal(call: CallExpression): boolean {
   return methodCall(call)?.name === 'sendStatus' && is(status, 'Literal') && Number(status.value) >= 400;
 }
 
-/** Whether the program goes on from the response to the commit: neither returns nor throws before. */
+/** True if the program goes on from the response to the commit: neither returns nor throws before. */
 function commitFollows(file: SourceFile, { body, to }: Transaction, call: CallExpression): boolean {
   let inner: Node = call;
   for (const ancestor of file.ancestorsOf(call)) {

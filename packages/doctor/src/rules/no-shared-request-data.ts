@@ -7,7 +7,7 @@ import { isSame, isVariable, nameOf, type SourceFile } from '../program/source-f
 import { chainOf, endOf, is, isClass, methodCall, startOf, unwrapped, within } from '../program/syntax.js';
 import type { Check, Finding } from './rule.js';
 
-/** What belongs to the caller. A form that sets a mode or a price for all is meant to. */
+/** Names of data that belong to the caller. A form that sets a mode or a price for all is meant to. */
 const CALLER =
   /user|session|auth|token|tenant|account|org|company|customer|member|owner|actor|author|locale|lang|role|permission|cookie|header|identity|principal|trace|correlation|e-?mail|phone|password|student|cart\b|\b(?:ip|get|otp)\b/i;
 const FIX = ": another request reads this one's data";
@@ -73,7 +73,7 @@ function* atCall(project: Project, file: SourceFile, call: CallExpression): Gene
     yield* found(call.arguments[at], `${where.name} of ${helper?.name ?? ''}()`, where);
 }
 
-/** What a setter keeps, and of which parameter. */
+/** A parameter that a setter keeps, and its target. */
 interface Setter {
   readonly at: number;
   readonly where: Shared;

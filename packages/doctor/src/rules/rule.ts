@@ -4,7 +4,7 @@ import type { SourceFile } from '../program/source-file.js';
 
 export interface Finding {
   readonly node: Node;
-  /** What happens, and where it comes from. */
+  /** The harm, and its origin. */
   readonly problem: string;
 }
 
@@ -12,7 +12,7 @@ export interface Finding {
 export interface Check {
   readonly name: string;
   readonly description: string;
-  /** How to fix it, in one sentence. */
+  /** The fix in one sentence. */
   readonly fix: string;
   find(file: SourceFile, project: Project): Iterable<Finding>;
 }

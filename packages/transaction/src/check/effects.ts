@@ -78,7 +78,7 @@ function targetOf(request: ClientRequest | SentRequest): string {
   return `${method} ${origin}${path.replace(/[?#][^]*/, '')}`;
 }
 
-/** What the names mean that Node's `async_hooks` have for an asynchronous call that begins. */
+/** The effects by the names that Node's `async_hooks` have for an asynchronous call that begins. */
 const BEGINNING: Readonly<Record<string, EffectKind>> = {
   HTTP2STREAM: 'http-request',
   PROCESSWRAP: 'child-process',
@@ -98,7 +98,7 @@ export function effectBegins(rules: Rules, type: string, stack: CallStack): void
 interface Message {
   readonly request: ClientRequest | SentRequest;
   readonly socket: Socket;
-  /** What a method was looked up on. */
+  /** The object on which a method was looked up. */
   readonly on: object;
 }
 

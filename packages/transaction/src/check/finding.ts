@@ -38,7 +38,7 @@ interface Call {
   readonly place: Place;
 }
 
-/** Where the calling code is. The text of the stack is computed on demand, because that is the expensive part. */
+/** The place of the calling code. The text of the stack is computed on demand, because that is the expensive part. */
 export class CallStack {
   declare private readonly stack?: unknown;
   #calls: readonly Call[] | undefined;
@@ -88,10 +88,10 @@ function shortened(path: string): string {
   return below.startsWith('..') ? path : below.split(sep).join('/');
 }
 
-/** What reaches beyond the transaction, so that a rollback does not undo it. */
+/** An effect that reaches beyond the transaction, so that a rollback does not undo it. */
 export type EffectKind = 'http-request' | 'connection-write' | 'file-write' | 'child-process';
 
-/** What the transaction check finds. */
+/** The kinds of findings of the transaction check. */
 export type FindingKind =
   | EffectKind
   | 'outside-statement'
@@ -110,9 +110,9 @@ export interface Finding {
   readonly message: string;
   /** The line of the application's own code; undefined where its stack does not lead there. Of a gap: the statement before it. */
   readonly place: Place | undefined;
-  /** Of a gap: the statement, or the COMMIT, after it. */
+  /** The statement, or the COMMIT, after a gap. */
   readonly until: Place | undefined;
-  /** Where the transaction was begun. */
+  /** The line that began the transaction. */
   readonly begun: Place | undefined;
   /** `POST /api/orders/:id`, or the requested path where the framework does not say the declared one. */
   readonly route: string | undefined;
@@ -124,11 +124,11 @@ export interface Finding {
   readonly target: string | undefined;
   /** The status of the response with which what was written was committed or rolled back. */
   readonly status: number | undefined;
-  /** How often it has happened so far. */
+  /** The number of times that it has happened so far. */
   readonly count: number;
 }
 
-/** What happened once. */
+/** A finding that happened once. */
 export interface Occurrence extends Omit<Finding, 'count' | 'message'> {
   /** The first half of the message. */
   readonly what: string;
@@ -136,7 +136,7 @@ export interface Occurrence extends Omit<Finding, 'count' | 'message'> {
   readonly list?: readonly string[] | undefined;
 }
 
-/** Where it happened, and on whose behalf. */
+/** The message says also the place, and on whose behalf the code ran. */
 function messageOf({ what, place, until, begun, key, route, list = [] }: Occurrence): string {
   const where = [place && `at ${textOf(place)}`, until && `until ${textOf(until)}`].filter(Boolean).join(' ');
   const known = [key, route].filter((name) => name !== undefined).join(', ');
@@ -164,7 +164,7 @@ export class TransactionCheckError extends Error {
   readonly code = 'AMBIT_TX_CHECK';
   /** Invalid transaction state: a COMMIT that is refused with it has stored nothing. */
   readonly sqlState = '25000';
-  /** What it refuses; from `assertNone()`, everything that was found. */
+  /** The findings that it refuses; from `assertNone()`, all of them. */
   readonly findings: readonly Finding[];
 
   /** @param findings - what was found; the message has a line for each */

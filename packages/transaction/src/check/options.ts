@@ -13,9 +13,9 @@ export interface Allowed {
   readonly target?: string;
 }
 
-/** What `transactionCheck()` does with a finding, its limits, and what it leaves out. */
+/** The options of `transactionCheck()`: its reaction to a finding, its limits, and its exceptions. */
 export interface TransactionCheckOptions {
-  /** Whether anything is checked. Default: unless `NODE_ENV` is `production`. */
+  /** Checks anything at all. Default: unless `NODE_ENV` is `production`. */
   readonly enabled?: boolean;
   /**
    * `throw` also refuses what is found: the statement, the request for a connection and the request of `node:http` fail with a
@@ -24,11 +24,11 @@ export interface TransactionCheckOptions {
   readonly mode?: 'report' | 'throw';
   /** Called with each finding once, when it is found first. Default: a process warning. */
   readonly report?: (finding: Finding) => void;
-  /** How long an open transaction may be without a statement. Default 200 ms; `Infinity` for no limit. */
+  /** The milliseconds that an open transaction may be without a statement. Default 200 ms; `Infinity` for no limit. */
   readonly gapMs?: number;
-  /** How often the same statement may run in one transaction or request. Default 10; `Infinity` for no limit. */
+  /** The number of times that the same statement may run in one transaction or request. Default 10; `Infinity` for no limit. */
   readonly repeats?: number;
-  /** How many statements one request may run, by its route: `{ 'POST /orders/:id': 7, '*': 30 }`. Default: no limit. */
+  /** The number of statements that one request may run, by its route: `{ 'POST /orders/:id': 7, '*': 30 }`. Default: no limit. */
   readonly budgets?: Readonly<Record<string, number>>;
   /** Findings that are not reported. */
   readonly allow?: readonly Allowed[];

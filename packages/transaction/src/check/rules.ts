@@ -26,14 +26,14 @@ function shown(sql: string): string {
 
 interface Counted {
   times: number;
-  /** Where it ran first. */
+  /** The place where it ran first. */
   readonly stack: CallStack;
 }
 
-/** How often each statement ran. */
+/** The number of times that each statement ran. */
 export class Tally {
   readonly #statements = new Map<string, Counted>();
-  /** How many ran. */
+  /** The number of all that ran. */
   total = 0;
 
   /** Returns how often it has run now. */
@@ -111,12 +111,12 @@ function writeOf({ sql, stack, given }: Ran): Write | undefined {
 
 /** A connection from the request for it until its release, and the transaction that is open on it. */
 export class Hold {
-  /** Where it was asked for. */
+  /** The place that asked for it. */
   readonly begun: CallStack;
   /** The request on whose behalf it was. */
   readonly request: RequestUnit | undefined;
   readonly tally = new Tally();
-  /** What could not be refused: COMMIT is refused instead. */
+  /** Findings that could not be refused: COMMIT is refused instead. */
   readonly failures: TransactionCheckError[] = [];
   /** The requests of `node:http` that were found in its transaction. */
   readonly requests: ClientRequest[] = [];
@@ -133,7 +133,7 @@ export class Hold {
   isOver = false;
   /** Statements in progress. */
   #running = 0;
-  /** How much had been written when each savepoint was set. */
+  /** The number of writes before each savepoint was set. */
   readonly #savepoints = new Map<string, number>();
   #quietSince = 0;
 
@@ -163,7 +163,7 @@ export class Hold {
     this.isOver = true;
   }
 
-  /** How long no statement has run. */
+  /** The milliseconds for which no statement has run. */
   quietFor(now: number): number {
     return this.isOpen && this.#running === 0 ? now - this.#quietSince : 0;
   }
@@ -203,7 +203,7 @@ interface Parts {
 
 type Refusal = TransactionCheckError | undefined;
 
-/** What the check looks for. Each method returns the error to refuse it with, where there is one. */
+/** The rules of the check. Each method returns the error to refuse it with, where there is one. */
 export class Rules {
   readonly #settings: CheckSettings;
   readonly #contexts: Contexts;
@@ -498,7 +498,7 @@ export class Contexts {
     return around;
   }
 
-  /** What a checked pool returned is waited for in the frame around its call. */
+  /** The caller waits for the result of a checked pool in the frame around its call. */
   leave<T>(around: Frame | undefined, returned: T): T {
     if (!this.#isStopped) this.#storage.enterWith(around as Frame);
     return returned;

@@ -2,7 +2,7 @@ import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { CallStack } from './finding.js';
 import type { Contexts } from './rules.js';
 
-/** What had begun an asynchronous call: its stack, and how that code had come to run. */
+/** The code that began an asynchronous call: its stack, and the code that had led there. */
 interface Link {
   readonly stack: CallStack;
   readonly before: Link | undefined;
@@ -13,7 +13,7 @@ interface Link {
 const LONGEST = 32;
 
 /**
- * How the code of an open transaction has come to run. Clients send much of what they are asked for in a later turn, where no line
+ * Follows the code of an open transaction from one asynchronous call to the next. Clients send much of what they are asked for in a later turn, where no line
  * of the application is in the stack any more.
  */
 export class Trail {
@@ -32,7 +32,7 @@ export class Trail {
     }).enable();
   }
 
-  /** Where the running code is; where that is no line of the application, the last one that has led to it. */
+  /** The stack of the running code; where that has no line of the application, the last one that has led to it. */
   stack(at = new CallStack()): CallStack {
     return at.place ? at : (placed(this.#last)?.stack ?? at);
   }
