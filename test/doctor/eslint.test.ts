@@ -3,14 +3,12 @@ import * as typescript from '@typescript-eslint/parser';
 import { ESLint, RuleTester } from 'eslint';
 import { ESLint as ESLint9, RuleTester as RuleTester9 } from 'eslint-9';
 import { describe, expect, it } from 'vitest';
-import { cases } from '../../packages/doctor/test/cases.js';
+import { all } from '../../packages/doctor/test/cases.js';
 
-const runs = Object.entries(cases).flatMap(([rule, list]) =>
-  list.flatMap((each) => [
-    ...(each.ts ? [] : [{ ...each, rule, with: 'espree', languageOptions: { ecmaVersion: 'latest' as const } }]),
-    { ...each, rule, with: 'typescript-eslint', languageOptions: { parser: typescript } },
-  ]),
-);
+const runs = all.flatMap((each) => [
+  ...(each.ts ? [] : [{ ...each, with: 'espree', languageOptions: { ecmaVersion: 'latest' as const } }]),
+  { ...each, with: 'typescript-eslint', languageOptions: { parser: typescript } },
+]);
 
 /** The same cases as the command and oxlint have, in ESLint's own tester: with its parser for JavaScript, and with typescript-eslint's. */
 describe.each([
@@ -21,7 +19,7 @@ describe.each([
   Tester.it = (_title: string, test: () => void) => test();
   Tester.describe = Tester.it;
 
-  it.each(runs)('$rule: $name, $with', ({ rule: name, name: about, code, lines = [], languageOptions }) => {
+  it.each(runs)('$rule: $name, $with', ({ rule: name, name: about, code, lines, languageOptions }) => {
     const rule = doctor.rules[name];
     if (!rule) throw new Error(`no rule ${name}`);
     const test = { name: about, code, filename: 'parser' in languageOptions ? 'case.ts' : 'case.js' };

@@ -1,19 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks } from '../src/rules/index.js';
-import { all, expectedOf, linesOf, type Reported } from './cases.js';
+import { all, expectedOf, linesOf, type Reported, writeCases } from './cases.js';
 
 const root = join(import.meta.dirname, '../../..');
 
 let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'doctor-'));
-  mkdirSync(join(folder, 'src'));
-  for (const { file, code } of all) writeFileSync(join(folder, 'src', file), code);
-});
+beforeAll(() => void (folder = writeCases()));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('oxlint', () => {

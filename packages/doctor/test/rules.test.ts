@@ -1,35 +1,31 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checks } from '../src/rules/index.js';
 import { run } from '../src/run.js';
-import { all, cases, expectedOf, linesOf, type Reported } from './cases.js';
+import { all, expectedOf, linesOf, type Reported, writeCases } from './cases.js';
 import { pageOf } from './pages.js';
 
 let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'doctor-'));
-  mkdirSync(join(folder, 'src'));
-  for (const { file, code } of all) writeFileSync(join(folder, 'src', file), code);
-});
+beforeAll(() => void (folder = writeCases()));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** Runs the command on a file or folder below the one of the cases. */
+function reportsOf(path: string): Reported[] {
+  const printed: string[] = [];
+  run([join(folder, path), '--json'], (text) => void printed.push(text), console.error);
+  return (JSON.parse(printed.join('')) as { reports: Reported[] }).reports;
+}
+
 it('has cases that each rule reports, and that it does not', () => {
-  expect(Object.keys(cases).toSorted()).toEqual(checks.map(({ name }) => name).toSorted());
-  for (const list of Object.values(cases)) {
-    expect(list.some(({ lines = [] }) => lines.length > 0)).toBe(true);
-    expect(list.some(({ lines = [] }) => lines.length === 0)).toBe(true);
-  }
+  const kinds = new Set(all.map(({ rule, lines }) => `${rule} ${lines.length > 0}`));
+  expect([...kinds].toSorted()).toEqual(checks.flatMap(({ name }) => [`${name} false`, `${name} true`]).toSorted());
 });
 
 describe('the command', () => {
   let reports: Reported[];
   beforeAll(() => {
-    const printed: string[] = [];
-    run([join(folder, 'src'), '--json'], (text) => void printed.push(text), console.error);
-    const { reports: found } = JSON.parse(printed.join('')) as { reports: Reported[] };
-    reports = found.map((each) => ({ ...each, file: each.file.split('/').at(-1) ?? '' }));
+    reports = reportsOf('src').map((each) => ({ ...each, file: each.file.split('/').at(-1) ?? '' }));
   });
 
   it.each(all)('$rule: $name', (each) => {
@@ -42,11 +38,9 @@ describe('the description of a rule', () => {
     const { text, wrong, right } = pageOf(name);
     expect(text).toContain(description);
     const reported = [wrong, right].map((code, index) => {
-      const file = join(folder, `${name}-page-${index}.ts`);
-      writeFileSync(file, code);
-      const printed: string[] = [];
-      run([file, '--json'], (line) => void printed.push(line), console.error);
-      return (JSON.parse(printed.join('')) as { reports: Reported[] }).reports.map(({ rule }) => rule);
+      const file = `${name}-page-${index}.ts`;
+      writeFileSync(join(folder, file), code);
+      return reportsOf(file).map(({ rule }) => rule);
     });
     expect(reported).toEqual([[name], []]);
   });
