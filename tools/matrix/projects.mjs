@@ -1,6 +1,6 @@
 // Projects of users, each in a folder of its own with the packed packages: settings of TypeScript that import every entry point, and test runners.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installed } from '../on-node.mjs';
@@ -206,13 +206,15 @@ function nestRow(compiler) {
       });
       supply(folder);
       const config = JSON.parse(firstBlock('Tests', readFileSync(join(root, 'packages/nest/README.md'), 'utf8')));
-      if (compiler === 'SWC') config.transform = { '\\.[tj]s$': '@swc/jest' };
+      const parser = { syntax: 'typescript', decorators: true };
+      const transform = { legacyDecorator: true, decoratorMetadata: true };
+      if (compiler === 'SWC') config.transform = { '\\.[tj]s$': ['@swc/jest', { jsc: { parser, transform } }] };
       const compilerOptions = { ...OF_NEST, target: 'ES2023', module: 'commonjs', skipLibCheck: true };
       const made = project(folder, name, 'commonjs', {
         'jest.config.json': JSON.stringify(config),
         'tsconfig.json': JSON.stringify({ compilerOptions }),
+        'src/orders.controller.spec.ts': readFileSync(join(import.meta.dirname, 'orders.controller.spec.ts'), 'utf8'),
       });
-      cpSync(join(import.meta.dirname, 'nest'), made, { recursive: true });
       return made;
     },
   };
@@ -313,7 +315,7 @@ test('a transaction that fails leaves no row', async () => {
 function project(beside, name, type, files) {
   const folder = join(beside, name.replaceAll(/[ ,]+/g, '-'));
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(join(folder, 'src'), { recursive: true });
   for (const [file, text] of Object.entries({ ...FILES, 'package.json': JSON.stringify({ type }), ...files }))
     writeFileSync(join(folder, file), text);
   return folder;
