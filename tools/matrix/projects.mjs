@@ -213,7 +213,7 @@ function nestRow(compiler) {
       const made = project(folder, name, 'commonjs', {
         'jest.config.json': JSON.stringify(config),
         'tsconfig.json': JSON.stringify({ compilerOptions }),
-        'src/orders.controller.spec.ts': readFileSync(join(import.meta.dirname, 'orders.controller.spec.ts'), 'utf8'),
+        'src/orders.controller.spec.ts': readFileSync(join(import.meta.dirname, 'unit-test.ts'), 'utf8'),
       });
       return made;
     },
