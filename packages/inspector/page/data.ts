@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Now, RequestSummary, State, Trouble } from '../src/wire.js';
+import type { Now, Point, RequestSummary, State, Trouble } from '../src/wire.js';
 
 /** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?at=1x3f9z`. */
 export interface Address {
@@ -12,7 +12,7 @@ export interface Address {
   readonly at?: string | undefined;
 }
 
-export function parseAddress(hash: string): Address {
+function parseAddress(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   const [view = '', item] = path.split('/');
   const parameters = new URLSearchParams(query);
@@ -40,8 +40,19 @@ export const state = signal<State | undefined>(undefined);
 export const now = computed((): Now | undefined => state.value?.now);
 export const boot = computed(() => state.value?.boot);
 export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
+/** The process over ten minutes, the oldest first. */
+export const points = signal<readonly Point[]>([]);
+const MOST_POINTS = 300;
 /** The troubles of this recording, by cause. */
 export const troubles = signal<readonly Trouble[]>([]);
+/** By id the last occurrence of those that somebody has cleared: they come back when they occur again. */
+const cleared = signal<ReadonlyMap<string, number>>(new Map());
+export const shownTroubles = computed(() =>
+  troubles.value.filter(({ id, last }) => last > (cleared.value.get(id) ?? 0)),
+);
+export const clear = (): void => void (cleared.value = new Map(troubles.value.map(({ id, last }) => [id, last])));
+/** When somebody looked last, before the tab was hidden. */
+export const lookedAt = signal(Date.now());
 export const connection = signal<'connecting' | 'live' | 'no response' | 'reconnecting'>('connecting');
 
 export const newest = computed(() => [...requests.value.values()].toSorted((one, other) => other.id - one.id));
@@ -55,25 +66,25 @@ export function idOf(ref: string | undefined): number | undefined {
   return of !== undefined && of === boot.value ? Number(id) : undefined;
 }
 
+const MOST_REQUESTS = 1300;
 const EVERY_MS = 500;
 const SILENT_MS = 3000;
 
 /** Takes a message of the server. Of another recording it is complete, and everything before it is void. */
-export function take(message: State): void {
-  if (message.boot !== boot.value) requests.value = new Map();
+function take(message: State): void {
+  if (message.boot !== boot.value) {
+    requests.value = new Map();
+    points.value = [];
+  }
+  const { process: measured } = message.now;
+  if (measured.length > 0) points.value = [...points.value, ...measured].slice(-MOST_POINTS);
   state.value = message;
   const { troubles: all, requests: changed } = message;
   if (all) troubles.value = all;
-  if (changed.length > 0) requests.value = kept([...requests.value.values(), ...changed], message);
-}
-
-/** As many as the server keeps: the newest with trouble, and the newest without. */
-function kept(all: readonly RequestSummary[], { keep, keepTrouble }: State): ReadonlyMap<number, RequestSummary> {
-  const byId = new Map(all.map((request) => [request.id, request]));
-  const left = { true: keepTrouble, false: keep };
-  for (const { id, trouble } of [...byId.values()].toSorted((one, other) => other.id - one.id))
-    if (left[`${trouble}`]-- <= 0) byId.delete(id);
-  return byId;
+  if (changed.length === 0) return;
+  const byId = new Map([...requests.value.values(), ...changed].map((request) => [request.id, request]));
+  // The server keeps no more of them.
+  requests.value = new Map([...byId].toSorted(([one], [other]) => one - other).slice(-MOST_REQUESTS));
 }
 
 /** Follows the address, and asks the server for what has changed, while the tab is visible. */
@@ -81,6 +92,9 @@ export async function connect(): Promise<never> {
   const follow = (): void => void (address.value = parseAddress(location.hash));
   for (const event of ['hashchange', 'popstate']) addEventListener(event, follow);
   follow();
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) lookedAt.value = Date.now();
+  });
   for (;;) {
     if (!document.hidden) await ask();
     await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
@@ -90,7 +104,8 @@ export async function connect(): Promise<never> {
 async function ask(): Promise<void> {
   const { version = 0 } = state.value ?? {};
   try {
-    take(await read<State>(`state?boot=${boot.value ?? ''}&since=${version}`));
+    const after = points.value.at(-1)?.at ?? 0;
+    take(await read<State>(`state?boot=${boot.value ?? ''}&since=${version}&after=${after}`));
     connection.value = 'live';
   } catch (error) {
     connection.value = (error as Error).name === 'TimeoutError' ? 'no response' : 'reconnecting';

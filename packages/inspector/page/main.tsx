@@ -24,7 +24,7 @@ function Head(): JSX.Element {
           </a>
         ))}
       </nav>
-      <button class={isWrong ? 'troubles bad' : 'troubles'} onClick={() => go({ view: 'now' })}>
+      <button class="troubles" data-mood={isWrong ? 'bad' : undefined} onClick={() => go({ view: 'now' })}>
         {troubleCount(troubles.value)}
       </button>
       <span class="connection" role="status" data-state={connection.value}>

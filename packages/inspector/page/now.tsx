@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { Now as NowState, Trouble } from '../src/wire.js';
-import { formatAddress, now, refOf, state, troubles } from './data.js';
+import type { Now as NowState, Point, Trouble } from '../src/wire.js';
+import { clear, formatAddress, lookedAt, now, points, refOf, shownTroubles, state } from './data.js';
 import { Badge, CauseCard, Place, useStill } from './parts.js';
-import { clock, count, duration, lastOf, poolLine, routeText, transactionsLine, troublesLine } from './words.js';
+import { clock, count, duration, lastOf, poolLine, transactionsLine, troublesLine } from './words.js';
 
 /** The troubles, and the present state. */
 export function Now(): JSX.Element {
@@ -21,6 +21,7 @@ export function Now(): JSX.Element {
           </section>
         )}
         {current && <Scopes now={current} />}
+        <Process />
       </section>
     </div>
   );
@@ -33,8 +34,9 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
     <section class="card">
       <h2>Open scopes</h2>
       <p class="hint">{kinds.map(({ box, open }) => `${count(open)} ${lastOf(box)}`).join(', ')}</p>
-      {scopes.map(({ id, box, age, where }) => (
+      {scopes.map(({ id, count: many, box, age, where }) => (
         <p key={id} class="old">
+          {many > 1 && `${count(many)} × `}
           {lastOf(box)} for {duration(age)}, opened{' '}
           {where === undefined ? 'before the recording began' : <Place where={where} />}
         </p>
@@ -43,15 +45,66 @@ function Scopes({ now: { kinds, scopes } }: { readonly now: NowState }): JSX.Ele
   );
 }
 
+type Measure = Exclude<keyof Point, 'at' | 'heap'>;
+const MEGABYTE = 1_000_000;
+const MEASURES: readonly (readonly [Measure, name: string, text: (point: Point) => string])[] = [
+  [
+    'rss',
+    'Memory',
+    ({ rss, heap }) => `${count(Math.round(rss / MEGABYTE))} MB, heap ${Math.round(heap / MEGABYTE)} MB`,
+  ],
+  ['cpu', 'Processor', ({ cpu }) => `${Math.round(100 * cpu)} %`],
+  ['delay', 'Loop delay', ({ delay }) => duration(delay)],
+  ['rows', 'Rows read', ({ rows }) => count(rows)],
+];
+
+/** The process over time, a small line for each measure. */
+function Process(): JSX.Element | null {
+  const newest = points.value.at(-1);
+  if (!newest) return null;
+  return (
+    <section class="card">
+      <h2>Process, the last minutes</h2>
+      <dl class="measures">
+        {MEASURES.map(([measure, name, text]) => (
+          <div key={measure}>
+            <dt>{name}</dt>
+            <Line values={points.value.map((point) => point[measure])} />
+            <dd>{text(newest)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+/** From 0 to the highest value. */
+function Line({ values }: { readonly values: readonly number[] }): JSX.Element {
+  const [most, last] = [Math.max(...values, Number.MIN_VALUE), Math.max(1, values.length - 1)];
+  const at = (value: number, i: number): string => `${(100 * i) / last},${22 - (20 * value) / most}`;
+  return (
+    <svg viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true">
+      <polyline points={values.map(at).join(' ')} vector-effect="non-scaling-stroke" />
+    </svg>
+  );
+}
+
 /** The troubles, by cause, each with its reason and its line: they come first on the page. */
 function Troubles(): JSX.Element {
-  const { shown, newer, handlers } = useStill(troubles.value, ({ id }) => id);
+  const { shown, newer, handlers } = useStill(shownTroubles.value, ({ id }) => id);
   return (
     <section class="trouble-list" aria-label="Troubles">
-      <p class={troubles.value.length === 0 ? 'hint' : ''} role="status">
-        {troublesLine(troubles.value, state.value?.always)}
-        {newer > 0 && ` ${count(newer)} came meanwhile.`}
-      </p>
+      <div class="chips">
+        <p class={shown.length === 0 ? 'hint' : ''} role="status">
+          {troublesLine(shownTroubles.value, state.value?.always)}
+          {newer > 0 && ` ${count(newer)} came meanwhile.`}
+        </p>
+        {shown.length > 0 && (
+          <button class="toggle" onClick={clear}>
+            Clear
+          </button>
+        )}
+      </div>
       {shown.length > 0 && (
         <ol {...handlers}>
           {shown.map((trouble) => (
@@ -76,7 +129,7 @@ function TroubleCard({ trouble }: { readonly trouble: Trouble }): JSX.Element {
     <>
       {routes.length > 0 && (
         <p class="hint">
-          on {routes.map(routeText).join(', ')}
+          on {routes.join(', ')}
           {others.length > 0 && ' · also in request '}
           {others.flatMap((request, i) => [i > 0 && ', ', linkTo(request, request)])}
         </p>
@@ -92,6 +145,7 @@ function TroubleCard({ trouble }: { readonly trouble: Trouble }): JSX.Element {
   return (
     <li>
       <CauseCard {...trouble} more={more}>
+        {first > lookedAt.value && <Badge text="new" mood="good" />}
         <b>{count(occurred)}×</b>
         {failed > 0 && <Badge text={`${count(failed)} failed`} mood="bad" />}
         {lost >= 1 && <span>{duration(lost)}</span>}

@@ -1,49 +1,37 @@
 import type { JSX } from 'preact';
-import type { ExplainedRequest, RequestDetails, Step, StepKind } from '../src/wire.js';
+import { BAD } from '../src/kinds.js';
+import type { ExplainedRequest, RequestDetails, Step } from '../src/wire.js';
 import { Badge, badgeOf, CauseCard, Place, Sql } from './parts.js';
-import {
-  clock,
-  duration,
-  lastOf,
-  lifetimeOf,
-  type Mark,
-  marksOf,
-  routeText,
-  stateMark,
-  stepName,
-  times,
-} from './words.js';
+import { clock, duration, lastOf, lifetimeOf, type Mark, marksOf, stateMark, stepName, times } from './words.js';
 
 /** Everything about one request, from what went wrong to each of its steps. @param at - the id of the trouble to look at */
 export function RequestView({ request, at }: { request: ExplainedRequest; at?: string | undefined }): JSX.Element {
-  const { method, route, milliseconds, arrived, requestId, steps, causes } = request;
+  const { method, route, milliseconds, arrived, steps, causes } = request;
   const cause = causes.find(({ id }) => id === at) ?? causes[0];
-  const outside = steps.filter((step) => step.outside).length;
   const marks: Mark[] = [
     stateMark(request),
     { text: milliseconds === undefined ? 'in progress' : duration(milliseconds), mood: '' },
     ...marksOf(request),
-    ...(outside > 0 ? [{ text: `${outside} outside`, mood: '' as const, title: 'Sent outside of a transaction' }] : []),
   ];
   return (
     <div class="request-view">
       <header>
         <h2>
-          <span class="method">{method}</span> {routeText(route)}
+          <span class="method">{method}</span> {route}
         </h2>
         <p class="chips">
           {marks.map(badgeOf)}
           <span class="hint">at {clock(arrived)}</span>
         </p>
-        {requestId !== undefined && (
-          <p class="hint">
-            request id <code>{requestId}</code>
-          </p>
-        )}
       </header>
       {causes.map((one) => (
         <CauseCard key={one.id} {...one} />
       ))}
+      {request.recording !== undefined && (
+        <p>
+          Keep as a test: <code>npx ambit replay {request.recording} --write</code>
+        </p>
+      )}
       <Waterfall request={request} at={cause?.step === undefined ? undefined : steps[cause.step]} />
     </div>
   );
@@ -55,7 +43,7 @@ type Fold = readonly [Step, ...Step[]];
 const FOLDED = 5;
 
 /** Folds what an N+1 sends into one: sixty rows that are alike hide the others. */
-export function foldSteps(steps: readonly Step[]): Fold[] {
+function foldSteps(steps: readonly Step[]): Fold[] {
   const runs: [Step, ...Step[]][] = [];
   for (const step of steps) {
     const run = runs.at(-1);
@@ -104,8 +92,8 @@ function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Eleme
   const { box } = steps.find((one) => one.kind === 'scope' && one.span === span && span !== undefined) ?? {};
   const isOpen = kind === 'scope' && step.took === undefined;
   const took = isOpen ? length - at : (step.took ?? 0);
-  const name = kind === 'scope' && box !== undefined ? `${lastOf(box)} scope` : stepName(step);
-  const text = textOf(step, status);
+  const name = kind === 'scope' && box !== undefined ? `${lastOf(box)} scope` : stepName(step, request);
+  const text = textOf(step, stateMark(request).text);
   return (
     <div
       class="row"
@@ -136,29 +124,18 @@ function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Eleme
   );
 }
 
-const BAD: ReadonlySet<StepKind> = new Set([
-  'rollback',
-  'aborted',
-  'no connection',
-  'failed',
-  'threw',
-  'callback failed',
-  'commit unknown',
-  'finding',
-]);
-
-/** The mood of a step: good or bad news. A line that the application logged as an error is bad news, too. */
-function moodOf({ kind, error, line, heldBy, status: its = 0 }: Step, status = 0): Mark['mood'] {
+/** The mood of a step: good or bad news. */
+function moodOf({ kind, error, heldBy, status: its = 0 }: Step, status = 0): Mark['mood'] {
   if (kind === 'commit') return 'good';
   // To roll back and respond with a status of 4xx is what the application has decided.
   if (kind === 'rollback' && status >= 400 && status < 500) return '';
-  if (error !== undefined || its >= 500 || BAD.has(kind) || /^(?:error|fatal)$/i.test(line?.level ?? '')) return 'bad';
+  if (error !== undefined || its >= 500 || BAD.has(kind)) return 'bad';
   return heldBy === undefined ? '' : 'warn';
 }
 
-function textOf({ kind, key = '', path = [], line, ...step }: Step, status: number | undefined): string {
-  if (kind === 'responded') return String(status ?? '');
+function textOf({ kind, key = '', path = [], ...step }: Step, state: string): string {
+  if (kind === 'responded') return state;
   if (kind === 'call') return [step.method, step.host, step.status].filter(Boolean).join(' ');
   if (kind === 'failed' && path.length > 1) return path.join(' → ');
-  return line?.text ?? key;
+  return key;
 }

@@ -5,7 +5,7 @@ import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
 import { address, boot, formatAddress, go, idOf, newest, now, read, refOf, requests } from './data.js';
 import { Badge, badgeOf, useStill } from './parts.js';
 import { RequestView } from './request.js';
-import { clock, count, duration, listLine, marksOf, routeText, stateMark } from './words.js';
+import { clock, count, duration, listLine, marksOf, stateMark } from './words.js';
 
 interface RowProps {
   readonly request: RequestSummary;
@@ -24,7 +24,7 @@ function Row({ request, isChosen, q }: RowProps): JSX.Element {
     >
       <span class="hint">{clock(arrived)}</span>
       <span class="method">{method}</span>
-      <span class="route">{routeText(route)}</span>
+      <span class="route">{route}</span>
       <span class="status">
         <Badge {...stateMark(request)} />
       </span>
@@ -35,44 +35,28 @@ function Row({ request, isChosen, q }: RowProps): JSX.Element {
 }
 
 /** True if a request has all words of the filter; quotes make one word of several. */
-export function matches(request: RequestSummary, filter: string, ref: string): boolean {
-  const { method, route, status, state, trouble, requestId = '' } = request;
+function matches(request: RequestSummary, filter: string, ref: string): boolean {
+  const { method, route, status, state, trouble } = request;
   const marks = marksOf(request).map(({ text }) => text);
-  const all = [
-    `${method} ${routeText(route)} ${status ?? ''}`,
-    trouble ? 'trouble' : '',
-    state,
-    ref,
-    requestId,
-    ...marks,
-  ]
+  const all = [`${method} ${route} ${status ?? ''}`, trouble ? 'trouble' : '', state, ref, ...marks]
     .join('\n')
     .toLowerCase();
   const words = Array.from(filter.matchAll(/"([^"]*)"?|(\S+)/g), ([, quoted, word = '']) => quoted ?? word);
   return words.every((word) => all.includes(word.toLowerCase()));
 }
 
-/** More are drawn on demand. */
-const AT_FIRST = 200;
+/** The filter finds older ones. */
+const MOST_DRAWN = 200;
 
 const fitting = computed(() => {
   const { q = '' } = address.value;
   return newest.value.filter((request) => matches(request, q, refOf(request.id)));
 });
 
-/** The newest requests; under the mouse, and where it is scrolled, nothing moves. */
+/** The newest requests; under the mouse nothing moves. */
 function RequestList(): JSX.Element {
-  const list = useRef<HTMLDivElement>(null);
-  const isScrolled = useSignal(false);
-  const most = useSignal(AT_FIRST);
   const { item, q = '' } = address.value;
-  const about = `${boot.value} ${q}`;
-  const still = useStill(fitting.value, ({ id }) => id, { about, isHeld: isScrolled.value });
-  const { shown, newer, isOver, handlers } = still;
-  const follow = (): void => {
-    isOver.value = isScrolled.value = false;
-    list.current?.scrollTo(0, 0);
-  };
+  const { shown, newer, handlers } = useStill(fitting.value, ({ id }) => id, `${boot.value} ${q}`);
   return (
     <div class="card listing">
       <div class="tools chips">
@@ -84,32 +68,15 @@ function RequestList(): JSX.Element {
           onInput={({ currentTarget }) => go({ ...address.value, q: currentTarget.value }, 'replace')}
         />
         <p class="hint numbers-line">
-          {now.value && listLine(fitting.value.length, now.value.arrived)}
-          {newer > 0 && (
-            <button class="newer" onClick={follow}>
-              ↑ {count(newer)} new
-            </button>
-          )}
+          {now.value && listLine(Math.min(fitting.value.length, MOST_DRAWN), now.value.arrived)}
+          {newer > 0 && `, ${count(newer)} came meanwhile`}
         </p>
       </div>
-      <div
-        class="list"
-        ref={list}
-        role="region"
-        aria-label="Requests"
-        tabIndex={-1}
-        onScroll={({ currentTarget }) => (isScrolled.value = currentTarget.scrollTop > 0)}
-        {...handlers}
-      >
+      <div class="list" role="region" aria-label="Requests" tabIndex={-1} {...handlers}>
         {shown.length === 0 && <p class="empty">No request. They appear here as they come.</p>}
-        {shown.slice(0, most.value).map((request) => (
+        {shown.slice(0, MOST_DRAWN).map((request) => (
           <Row key={request.id} request={request} isChosen={refOf(request.id) === item} q={q} />
         ))}
-        {shown.length > most.value && (
-          <button class="toggle more" onClick={() => (most.value += AT_FIRST)}>
-            {count(shown.length - most.value)} more
-          </button>
-        )}
       </div>
     </div>
   );
@@ -117,10 +84,10 @@ function RequestList(): JSX.Element {
 
 const FORGOTTEN = 'The server has no more of this request: it keeps the newest, of one recording.';
 
+/** Without details, the server has no more of it. */
 interface Opened {
   readonly ref: string;
   readonly details?: ExplainedRequest | undefined;
-  readonly isForgotten: boolean;
 }
 
 /** The newest requests, and one of them in detail. */
@@ -132,10 +99,8 @@ export function Requests(): JSX.Element {
   const isGoingOn = summary?.state === 'open' || (summary?.open ?? 0) > 0;
   useEffect(() => {
     if (item === undefined || boot.value === undefined) return;
-    const known = opened.value?.ref === item ? opened.value.details : undefined;
     const show = (details?: ExplainedRequest): void => {
-      if (address.value.item === item)
-        opened.value = { ref: item, details: details ?? known, isForgotten: details === undefined };
+      if (address.value.item === item) opened.value = { ref: item, details };
     };
     if (id === undefined) return show();
     read<ExplainedRequest>(`request?id=${id}`).then(show, () => show());
@@ -152,7 +117,7 @@ export function Requests(): JSX.Element {
 function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element {
   const content = useRef<HTMLDivElement>(null);
   const { item, q, at } = address.value;
-  const { ref, details, isForgotten } = opened ?? {};
+  const { ref, details } = opened ?? {};
   const close = (): void => go({ view: 'requests', q }, 'replace');
   // At the step that it was opened for.
   useLayoutEffect(() => {
@@ -171,7 +136,7 @@ function Pane({ opened }: { readonly opened: Opened | undefined }): JSX.Element 
           <span class="hint">{item}</span>
         </div>
       )}
-      {isForgotten && (
+      {opened && !details && (
         <p class="tools badge" data-mood="warn" role="status">
           {FORGOTTEN}
         </p>

@@ -1,3 +1,4 @@
+import { isWork } from '../src/kinds.js';
 import type { TroubleKind } from '../src/signs.js';
 import type { Now, PoolNow, RequestSummary, Step, Trouble } from '../src/wire.js';
 
@@ -15,17 +16,13 @@ export function duration(milliseconds: number): string {
 
 export const count = (number: number): string => number.toLocaleString('en');
 export const clock = (since1970: number): string => new Date(since1970).toLocaleTimeString('en-GB');
-export const times = (number: number, one: string, many = `${one}s`): string =>
-  `${count(number)} ${number === 1 ? one : many}`;
+export const times = (number: number, one: string): string => `${count(number)} ${one}${number === 1 ? '' : 's'}`;
 
 /** The last part of `application > request`. */
 export const lastOf = (box: string): string => box.split(' > ').at(-1) ?? box;
 
 /** The colour number of a kind of scope, by its depth; there are four. */
 export const lifetimeOf = (box: string): string => String((box.split(' > ').length - 1) % 4);
-
-/** The route as declared. A path is never recorded, so of a 404 nothing is known. */
-export const routeText = (route: string): string => route.replace('(no route)', 'no route');
 
 export const troubleCount = (troubles: readonly Trouble[]): string =>
   troubles.length === 0 ? 'no trouble' : times(troubles.length, 'trouble');
@@ -57,21 +54,21 @@ export const listLine = (shown: number, arrived: number): string =>
 export interface Mark {
   readonly text: string;
   readonly mood: '' | 'bad' | 'good' | 'warn';
-  readonly title?: string;
 }
 
 /** The status of the response, or the state of a request without one. */
-export function stateMark({ state, status = 0 }: RequestSummary): Mark {
+export function stateMark({ state, method, status = 0 }: RequestSummary): Mark {
   if (state === 'open') return { text: 'open', mood: '' };
   if (state === 'aborted') return { text: 'aborted', mood: 'bad' };
+  if (isWork({ method })) return status >= 500 ? { text: 'failed', mood: 'bad' } : { text: 'done', mood: '' };
   return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
 }
 
 /** News, but no bad ones. */
-const WARNINGS: ReadonlySet<TroubleKind> = new Set(['N+1', 'slow', 'slow call', 'pool', 'few sockets', 'retries']);
+const WARNINGS: ReadonlySet<TroubleKind> = new Set(['N+1', 'slow', 'slow call', 'pool', 'many rows']);
 
 /** The marks of a request besides its status: its troubles, how its transaction came out, and its statements. */
-export function marksOf({ troubles, outcome, failedAttempts, statements, status = 0 }: RequestSummary): Mark[] {
+export function marksOf({ troubles, outcome, failedAttempts, statements, rows, status = 0 }: RequestSummary): Mark[] {
   const word = outcome === 'refused' ? 'no connection' : outcome === 'unknown' ? 'commit unknown' : outcome;
   // To roll back and respond with a status of 4xx is what the application has decided.
   const isRefusal = outcome === 'rolled back' && status >= 400 && status < 500;
@@ -81,8 +78,9 @@ export function marksOf({ troubles, outcome, failedAttempts, statements, status 
       .filter((kind) => kind !== 'aborted')
       .map((kind): Mark => ({ text: kind, mood: WARNINGS.has(kind) ? 'warn' : 'bad' })),
     word !== undefined && { text: word, mood: moodOfOutcome },
-    failedAttempts > 0 && { text: times(failedAttempts, 'attempt'), mood: 'warn', title: 'not committed, before that' },
+    failedAttempts > 0 && { text: times(failedAttempts, 'attempt'), mood: 'warn' },
     statements > 0 && { text: `${statements} SQL`, mood: '' },
+    rows >= 1000 && { text: `${count(rows)} rows`, mood: '' },
   ];
   return marks.filter((mark) => mark !== false);
 }
@@ -103,8 +101,8 @@ const STEPS: Partial<Record<Step['kind'], string>> = {
   statement: '',
 };
 
+const WORK_STEPS: typeof STEPS = { arrived: 'begin', responded: 'end', threw: 'failed' };
+
 /** The name of a step in the waterfall. */
-export function stepName({ kind, found = kind, line }: Step): string {
-  if (line) return `${line.source} ${line.level}`;
-  return STEPS[kind] ?? found;
-}
+export const stepName = ({ kind, found = kind }: Step, request: RequestSummary): string =>
+  (isWork(request) ? WORK_STEPS[kind] : undefined) ?? STEPS[kind] ?? found;

@@ -8,9 +8,6 @@ function same(one: string, other: string): boolean {
   return timingSafeEqual(digest(one), digest(other));
 }
 
-const MOST_WRONG = 10;
-const WITHIN_MS = 60_000;
-
 const LOOPBACK = /^(?:::ffff:)?127\.\d+\.\d+\.\d+$|^::1$/;
 const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 /**
@@ -23,9 +20,6 @@ const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connectin
 export class AccessControl {
   readonly #token: string | undefined;
   readonly #isDevelopment: boolean;
-  /** When the newest wrong tokens came, whatever their source: behind a proxy all clients are one. */
-  readonly #wrong: number[] = [];
-  #warnedAt = -Infinity;
 
   constructor({ token, isDevelopment }: Pick<Settings, 'isDevelopment' | 'token'>) {
     this.#token = token;
@@ -36,20 +30,7 @@ export class AccessControl {
     if (isFromAnotherSite(request)) return 'refused';
     if (this.#token === undefined) return this.#isDevelopment && isLocal(request) ? 'granted' : 'refused';
     const token = tokenOf(request);
-    if (token === undefined) return 'token required';
-    if (same(token, this.#token)) return 'granted';
-    this.#warnOf(request);
-    return 'token required';
-  }
-
-  /** At most once a minute, where there were many within one. To refuse more of them would lock out the owner, or protect nothing. */
-  #warnOf({ socket: { remoteAddress = 'somewhere' } }: IncomingMessage): void {
-    const now = Date.now();
-    if (this.#wrong.push(now) <= MOST_WRONG) return;
-    if (now - (this.#wrong.shift() ?? 0) > WITHIN_MS || now - this.#warnedAt < WITHIN_MS) return;
-    this.#warnedAt = now;
-    const times = `more than ${MOST_WRONG} wrong ones within a minute, the last one from ${remoteAddress}`;
-    process.emitWarning(`Somebody guesses the token of the inspector: ${times}`, { type: 'InspectorWarning' });
+    return token !== undefined && same(token, this.#token) ? 'granted' : 'token required';
   }
 }
 

@@ -2,12 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type Container, ContainerError, type Key } from '@ambit/container';
 import type { PoolSize } from '@ambit/transaction';
 import { withoutLiterals } from '@ambit/transaction/host';
-import { errorName, label } from './names.js';
+import { label } from './names.js';
 import type { Awaited, Facts, RequestRecord } from './requests.js';
-import { signOf } from './signs.js';
+import { LONG_WAIT_MS } from './signs.js';
 import type { Store } from './store.js';
-import { Where } from './where.js';
-import type { Line, Outcome, PoolNow } from './wire.js';
+import { KnownLines, Where } from './where.js';
+import type { Outcome, PoolNow } from './wire.js';
 
 /** The channels whose messages could not be recorded. */
 const failing = new Set<string>();
@@ -38,65 +38,77 @@ function warn(name: string): void {
   process.emitWarning(`The inspector could not record a message of ${name}`, { type: 'InspectorWarning' });
 }
 
-interface Message extends Line {
+interface Message {
   readonly scope: Container;
   readonly parent: object;
   readonly key: Key;
   readonly pool: object;
+  readonly connection: object;
+  /** The options by which a connection was asked for. */
+  readonly by: object;
   readonly milliseconds: number;
   readonly sql: string;
+  readonly rows?: number;
   /** The object that announced a statement. */
   readonly statement?: object;
+  /** It has settled. */
+  readonly work: object;
   readonly outcome: Exclude<Outcome, 'refused'>;
   readonly error?: unknown;
+  /** The request of Node that was recorded. */
+  readonly request: object;
+  readonly file?: string;
 }
 
-const LONGEST_LINE = 2000;
 /** A shorter wait is not worth a line: a connection was free. */
 const SHORTEST_WAIT_MS = 1;
 
 /** Makes records of what the container, transactions and their pools publish. The returned function stops that. */
-export function listen(store: Store, { lines = false } = {}): () => void {
+export function listen(store: Store): () => void {
   const statements = new Statements(store);
-  const failures = new Failures(store);
-  /** Holders are named only where there is one pool: a transaction does not say which pool it is on. */
-  const pools = new Set<object>();
-  const waited = (took: number, error: unknown, scope?: object): void => {
-    const isWait = took >= SHORTEST_WAIT_MS || error !== undefined;
-    const holders = isWait && pools.size < 2 ? store.holders(store.now() - took) : {};
-    const facts = { took, ...holders, place: isWait ? store.current()?.asking : undefined };
+  const waited = (took: number, { error, pool, scope }: { error?: unknown; pool?: object; scope?: object }): void => {
+    const isWait = took >= LONG_WAIT_MS || error !== undefined;
+    const holders = isWait ? store.holders(store.now() - took, pool) : {};
+    const facts = { took, ...holders, place: store.current()?.asking };
     store.record(error === undefined ? 'connection' : 'no connection', facts, { scope, error });
   };
+  /** A pool of another package publishes nothing itself. */
+  let isForeign = true;
   return subscribeAll<Message & Finding>({
     'ambit:scope:opened': ({ scope }) => store.opened(scope),
     'ambit:scope:closed': ({ scope }) => store.closed(scope),
     'ambit:instance:created': ({ scope, key, milliseconds }) => store.created(scope, key, milliseconds, true),
     'ambit:transient:created': ({ scope, key, milliseconds }) => store.created(scope, key, milliseconds, false),
-    'ambit:creation:failed': ({ scope, key, error }) => failures.add(scope, key, error),
-    'ambit:instance:disposed': ({ scope, key, error }) =>
-      store.knows(scope) && store.record('disposed', { key: label(key), place: Where.of(error) }, { scope, error }),
-    'ambit:statement:sent': ({ statement }) => statement && statements.sent(statement),
+    'ambit:creation:failed': failures(store),
+    'ambit:instance:disposed': ({ scope, key, error }) => store.disposed(scope, key, error),
+    'ambit:statement:sent': ({ statement, sql }) => statement && statements.sent(statement, sql),
     'ambit:statement:outside': (completed) => statements.completed(completed, undefined),
     'ambit:transaction:statement': (completed) => statements.completed(completed, completed.scope),
-    'ambit:connection:acquired': ({ pool, milliseconds }) => {
-      pools.add(pool);
-      if (milliseconds >= SHORTEST_WAIT_MS) waited(milliseconds, undefined);
+    'ambit:connection:acquired': ({ pool, connection, by, milliseconds }) => {
+      isForeign = false;
+      if (milliseconds >= SHORTEST_WAIT_MS) waited(milliseconds, { pool });
+      // A transaction asks with an object of its own class; the line of a statement is known.
+      const isAlone = Object.getPrototypeOf(by) === Object.prototype && !store.current()?.asking;
+      store.takes(connection, { pool, by, place: isAlone ? new Where() : store.current()?.asking });
     },
+    'ambit:connection:released': ({ connection }) => store.releases(connection),
     'ambit:connection:refused': ({ pool, milliseconds, error }) => {
-      pools.add(pool);
-      waited(milliseconds, error);
+      isForeign = false;
+      waited(milliseconds, { error, pool });
     },
+    'ambit:work:failed': ({ scope, error }) => store.workFailed(scope, error),
+    'ambit:work:settled': (message) => store.settled(message),
     'ambit:handler:failed': ({ error }) => store.failed(error),
     // A pool of @ambit/transaction has reported the wait already.
     'ambit:transaction:refused': ({ parent, milliseconds, error }) => {
       if (!store.knows(parent)) return;
       store.refused(parent);
-      if (pools.size === 0) waited(milliseconds, error, parent);
+      if (isForeign) waited(milliseconds, { error, scope: parent });
     },
-    'ambit:transaction:acquired': ({ scope, milliseconds }) => {
+    'ambit:transaction:acquired': ({ scope, milliseconds, by }) => {
       if (!store.knows(scope)) return;
-      if (pools.size === 0 || milliseconds < SHORTEST_WAIT_MS) waited(milliseconds, undefined, scope);
-      store.acquired(scope);
+      if (isForeign || milliseconds < SHORTEST_WAIT_MS) waited(milliseconds, { scope });
+      store.acquired(scope, by);
     },
     'ambit:transaction:begun': ({ scope, milliseconds }) => store.begun(scope, milliseconds),
     'ambit:transaction:finished': ({ scope, outcome, milliseconds, error }) =>
@@ -106,11 +118,8 @@ export function listen(store: Store, { lines = false } = {}): () => void {
       if (code === 'AMBIT_TX_CALLBACK_FAILED')
         store.record('callback failed', { place: Where.of(cause) }, { error: cause });
     },
+    'ambit:request:recorded': ({ request, file }) => store.recordedAs(request, file),
     'ambit:transaction:finding': (finding) => store.record('finding', factsOf(finding)),
-    ...(lines && {
-      'ambit:inspector:line': ({ source, level, text }: Message) =>
-        store.record('line', { line: { source, level, text: text.slice(0, LONGEST_LINE) } }),
-    }),
   });
 }
 
@@ -130,10 +139,11 @@ function factsOf({ kind, place, key, sql }: Finding & Partial<Pick<Message, 'key
 }
 
 const LONGEST_SQL = 2000;
+const LONGEST_ORIGINAL = 20_000;
 const MOST_TEXTS = 1000;
 
 /** The text of a statement, on one line, without literals and comments. */
-export function withoutValues(sql: string): string {
+function withoutValues(sql: string): string {
   const text = withoutLiterals(sql.slice(0, 4 * LONGEST_SQL), { text: "'…'", number: '?' })
     .replaceAll(/\s+/g, ' ')
     .trim();
@@ -143,27 +153,35 @@ export function withoutValues(sql: string): string {
 /** Each statement, where the code sent it, and how long it took. */
 class Statements {
   readonly #store: Store;
-  readonly #sent = new WeakMap<object, Awaited & { readonly request: RequestRecord | undefined }>();
+  readonly #sent = new Map<object, Awaited & { readonly request: RequestRecord | undefined }>();
   readonly #texts = new Map<string, string>();
+  readonly #lines = new KnownLines();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
   /** Called within the call that sends the statement. */
-  sent(statement: object): void {
-    const sent = { place: new Where(), started: this.#store.now(), request: this.#store.current() };
+  sent(statement: object, sql: string): void {
+    const request = this.#store.current();
+    const sent = { place: this.#lines.of(request?.name ?? '', sql), started: this.#store.now(), request };
     this.#sent.set(statement, sent);
     this.#store.goesOn(sent.place);
     sent.request?.begins(sent);
   }
 
-  completed({ sql, milliseconds, error, statement }: Message, scope: object | undefined): void {
+  completed({ sql, milliseconds, rows, error, statement }: Message, scope: object | undefined): void {
     const sent = statement && this.#sent.get(statement);
+    if (statement) this.#sent.delete(statement);
     sent?.request?.ends(sent);
     // Its scope is closed: a statement that failed came too late.
     if (scope && !this.#store.knows(scope) && error === undefined) return;
-    this.#store.statement(this.#textOf(sql), milliseconds, sent?.place, { scope, error });
+    const text = this.#textOf(sql);
+    // The stack of an error says it of this one.
+    const thrown = Where.of(error);
+    const place = thrown?.line === undefined ? sent?.place : thrown;
+    const row = this.#store.statement(text, { took: milliseconds, rows: rows ?? 0, place }, { scope, error });
+    if (row && sql.length <= LONGEST_ORIGINAL) row.sql ??= sql;
   }
 
   /** Most statements are sent again and again: one string of each is kept. */
@@ -179,20 +197,14 @@ class Statements {
   }
 }
 
-/** The services that could not be created: an error that passes several of them is one record. */
-class Failures {
-  readonly #store: Store;
+/** Records the services that could not be created: an error that passes several of them is one record. */
+function failures(store: Store): (message: Pick<Message, 'error' | 'key' | 'scope'>) => void {
   /** The error that was published last, and the keys that it has passed. */
-  #last: { readonly error: unknown; readonly path: string[] } | undefined;
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  add(scope: object, key: Key, error: unknown): void {
-    if (!this.#store.knows(scope)) return;
+  let last: { readonly error: unknown; readonly path: string[] } | undefined;
+  return ({ scope, key, error }) => {
+    if (!store.knows(scope)) return;
     const name = label(key);
-    const known = this.#last && this.#last.error === error ? this.#last.path : undefined;
+    const known = last?.error === error ? last?.path : undefined;
     // A service may throw the same error object again.
     if (known && known.at(-1) !== name) {
       // The container's own errors have the whole path already.
@@ -200,9 +212,9 @@ class Failures {
       return;
     }
     const path = error instanceof ContainerError && error.path.length > 0 ? error.path.map(label) : [name];
-    this.#last = { error, path };
-    this.#store.record('failed', { key: path.at(-1) ?? name, path, place: Where.of(error) }, { scope, error });
-  }
+    last = { error, path };
+    store.record('failed', { key: path.at(-1) ?? name, path, place: Where.of(error) }, { scope, error });
+  };
 }
 
 interface CallMessage {
@@ -213,8 +225,6 @@ interface CallMessage {
     readonly host?: unknown;
     getHeader?(name: string): unknown;
     readonly method?: unknown;
-    readonly agent?: { readonly maxSockets?: number };
-    readonly socket?: object;
   };
   readonly response?: { readonly statusCode?: number };
   readonly error?: unknown;
@@ -241,30 +251,14 @@ function hostOf(request: CallMessage['request']): string {
  */
 export function outgoingCalls(store: Store): () => void {
   const calls = new WeakMap<object, Call>();
-  /** The lines that opened sockets, and when they were free again. */
-  const opened = new WeakMap<object, Where>();
-  const freed = new WeakMap<object, number>();
   const begin = ({ request }: CallMessage): void => {
     if (calls.has(request)) return;
     if (store.origin()?.over) store.goesOn(new Where());
     const owner = store.current();
     if (!owner) return;
-    const call: Call = { owner, place: new Where(), host: hostOf(request), started: store.now(), queued: 0, status: 0 };
+    const call: Call = { owner, place: new Where(), host: hostOf(request), started: store.now(), status: 0 };
     calls.set(request, call);
     owner.begins(call);
-  };
-  /** It has a socket. Sockets of an Agent with few of them are waited for. */
-  const start = (message: CallMessage): void => {
-    const { agent: { maxSockets: sockets = Infinity } = {}, socket = {} } = message.request;
-    const known = calls.get(message.request);
-    begin(message);
-    const call = calls.get(message.request);
-    if (!call || sockets === Infinity) return;
-    const now = store.now();
-    if (call.place?.line === undefined) call.place = opened.get(socket);
-    // Created long before, or as soon as the socket was free.
-    const isNext = now - (freed.get(socket) ?? 0) < NEXT_MS;
-    if (known || isNext) Object.assign(call, { sockets, queued: now - (known?.started ?? call.owner.idleSince) });
   };
   const headersOf = ({ request, response }: CallMessage): void => {
     const call = calls.get(request);
@@ -274,21 +268,19 @@ export function outgoingCalls(store: Store): () => void {
     const call = calls.get(request);
     if (!call) return;
     calls.delete(request);
-    if (request.socket) freed.set(request.socket, store.now());
-    const { owner, place, host, started, status, sockets, queued } = call;
+    const { owner, place, host, started, status } = call;
     owner.ends(call);
     const facts = { took: store.now() - started, host, place, ...(status > 0 && { status }) };
     const more = { ...(typeof request.method === 'string' && { method: request.method }) };
-    store.record('call', { ...facts, ...more, ...(sockets && { sockets, queued }) }, { of: owner, error });
+    store.record('call', { ...facts, ...more }, { of: owner, error });
   };
-  return subscribeAll<CallMessage & { readonly socket: object }>({
+  return subscribeAll<CallMessage>({
     'undici:request:create': begin,
     'undici:request:headers': headersOf,
     'undici:request:trailers': end,
     'undici:request:error': end,
-    'net.client.socket': ({ socket }) => store.current() && opened.set(socket, new Where()),
     'http.client.request.created': begin,
-    'http.client.request.start': start,
+    'http.client.request.start': begin,
     'http.client.response.finish': (message) => {
       headersOf(message);
       end(message);
@@ -300,39 +292,7 @@ export function outgoingCalls(store: Store): () => void {
 interface Call extends Awaited {
   readonly owner: RequestRecord;
   readonly host: string;
-  place: Where | undefined;
   status: number;
-  sockets?: number;
-  queued: number;
-}
-
-/** The next call takes a socket in the turn in which it is free. */
-const NEXT_MS = 20;
-
-interface OutboxMessage {
-  readonly table: string;
-  readonly lag: number;
-  readonly pending: number;
-  readonly error?: unknown;
-}
-
-/** An event that waits for longer, although the relay runs, is trouble. */
-const LONG_LAG_MS = 10_000;
-
-/** Reports events of an outbox that are not delivered, and those that wait for long. The returned function stops that. */
-export function outboxTroubles(store: Store): () => void {
-  return subscribeAll<OutboxMessage>({
-    'ambit:outbox:failed': ({ table, error: thrown }) => {
-      const error = errorName(thrown);
-      const cause = `A delivery of ${table} failed: ${error}`;
-      store.noticed(signOf({ kind: 'outbox', cause, about: table, error, where: Where.of(thrown)?.line }));
-    },
-    'ambit:outbox:backlog': ({ table, lag, pending }) => {
-      if (lag < LONG_LAG_MS) return;
-      const cause = `The oldest of ${pending} events of ${table} has waited for ${Math.round(lag / 1000)} s: its deliveries fail, or the relay or the receiver is slow`;
-      store.noticed(signOf({ kind: 'outbox', cause, about: `${table} waits` }));
-    },
-  });
 }
 
 /** The use of the application's connection pool; undefined where it has none that reports its size. */

@@ -14,7 +14,8 @@ Says what is wrong in a running application, from its inspector.
 It exits with 0 whether or not there are troubles, with 1 if they could not be read, and with 2 if it was called wrongly.`;
 
 interface Terminal {
-  readonly token: string | undefined;
+  /** By default that of the environment. */
+  readonly token?: string | undefined;
   readonly print: (text: string) => void;
   readonly complain: (text: string) => void;
 }
@@ -24,10 +25,9 @@ const MISUSED = 2;
 const NO_INSPECTOR =
   'That is not what an inspector responds. --url says where it is, such as http://localhost:3000/inspector.';
 const LONGEST_WAIT_MS = 30_000;
-const LONGEST_CELL = 60;
 
-/** Runs the command `ambit`. Resolves to its exit code. */
-export async function inspect(args: readonly string[], { token = '', print, complain }: Terminal): Promise<number> {
+/** Runs `ambit inspect` with the arguments behind it. Resolves to its exit code. */
+export async function command(args: readonly string[], { token, print, complain }: Terminal): Promise<number> {
   if (args.some((one) => one === '--help' || one === '-h')) {
     print(USAGE);
     return 0;
@@ -38,7 +38,7 @@ export async function inspect(args: readonly string[], { token = '', print, comp
     return MISUSED;
   }
   try {
-    print(textOf(await called(asked, token), asked));
+    print(textOf(await called(asked, token ?? process.env['INSPECTOR_TOKEN'] ?? ''), asked));
     return 0;
   } catch (error) {
     complain(error instanceof Error ? error.message : String(error));
@@ -62,9 +62,9 @@ function read(args: readonly string[]) {
   try {
     const options = { ...OPTIONS, ...OWN_OPTIONS };
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
-    const [command, tool = 'troubles', ...rest] = positionals;
+    const [tool = 'troubles', ...rest] = positionals;
     const { url, json, ...given } = values;
-    if (command !== 'inspect' || rest.length > 0 || !URL.canParse(url)) return undefined;
+    if (rest.length > 0 || !URL.canParse(url)) return undefined;
     return { tool, url: url.replace(/\/$/, ''), json, given };
   } catch {
     return undefined;
@@ -96,30 +96,17 @@ async function called({ tool, url, given }: Asked, token: string): Promise<unkno
 
 function textOf(value: unknown, { tool, json }: Asked): string {
   if (json || !Array.isArray(value)) return JSON.stringify(value, undefined, json ? 0 : 2);
-  if (tool !== 'troubles') return tableOf(value as Readonly<Record<string, unknown>>[]);
+  if (tool !== 'troubles') return value.map((one) => (typeof one === 'string' ? one : JSON.stringify(one))).join('\n');
   if (value.length === 0) return 'No trouble since the recording began.';
-  return (value as Trouble[]).map(describe).join('\n\n');
+  const troubles = value as Trouble[];
+  const failed = troubles.reduce((sum, one) => sum + one.failed, 0);
+  const many = `${troubles.length} ${troubles.length === 1 ? 'trouble' : 'troubles'}, the most harmful first`;
+  return [`${many}${failed > 0 ? `; ${failed} times a request failed` : ''}:`, ...troubles.map(describe)].join('\n\n');
 }
 
-/** Each row on a line, under the names of its fields. */
-function tableOf(rows: readonly Readonly<Record<string, unknown>>[]): string {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const shown = (value: unknown = ''): string => (typeof value === 'string' ? value : JSON.stringify(value));
-  const cells = rows.map((row) => names.map((name) => shown(row[name]).slice(0, LONGEST_CELL)));
-  const widths = names.map((name, i) => Math.max(name.length, ...cells.map((row) => row[i]?.length ?? 0)));
-  return [names, ...cells]
-    .map((row) =>
-      row
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-function describe({ kind, cause, where, sql, fix, count, failed, lost, routes, requests }: Trouble): string {
+function describe({ kind, cause, where, caller, sql, fix, count, failed, lost, routes, requests }: Trouble): string {
   const lines = [
-    where === undefined ? '' : `  at   ${where}`,
+    where === undefined ? '' : `  at   ${where}${caller === undefined ? '' : `, called by ${caller}`}`,
     sql === undefined ? '' : `  sql  ${sql}`,
     routes.length === 0 ? '' : `  on   ${routes.join(', ')} (newest requests: ${requests.join(', ')})`,
     `  fix  ${fix}`,

@@ -2,25 +2,22 @@ import { type Container, ContainerError, type Key } from '@ambit/container';
 import { explain, graph, type GraphNode, type ScopeDeclaration, verify } from '@ambit/container/tools';
 import { boxOf, label, lineageOf, nameOf } from './names.js';
 import { type Sign, signOf } from './signs.js';
-import type { GraphBox, GraphProblem, GraphView, ServiceEdge, ServiceNode } from './wire.js';
+import { definitionsOf } from './v8.js';
+import type { GraphBox, GraphProblem, GraphView, ServiceNode } from './wire.js';
 
 type Lineage = readonly (readonly string[])[];
-type DefinitionsOf = (functions: readonly (object | undefined)[]) => (string | undefined)[];
 
 /** The dependency graph of the application, and the problems that `verify()` finds in it, as plain data. */
 export class Drawing {
   readonly #container: Container;
   readonly #scopes: readonly ScopeDeclaration[];
-  /** Says where classes and factories are defined, where the runtime knows. */
-  readonly #definitionsOf: DefinitionsOf;
   #nodes: readonly GraphNode[] = [];
   /** While it opens scopes to look at them. */
   isLooking = false;
 
-  constructor(container: Container, scopes: readonly ScopeDeclaration[], definitionsOf: DefinitionsOf = () => []) {
+  constructor(container: Container, scopes: readonly ScopeDeclaration[]) {
     this.#container = container;
     this.#scopes = scopes.map(withSignals);
-    this.#definitionsOf = definitionsOf;
   }
 
   /** Read again each time: registrations may have been added. */
@@ -40,13 +37,7 @@ export class Drawing {
       const about = drawn.filter((node) => node.key === key).map(({ id }) => id);
       return { code, message, path: way.length > 0 ? way : about };
     });
-    const wrong = new Set(problems.flatMap(({ path }) => path.slice(1).map((id, i) => `${path[i]} ${id}`)));
-    return {
-      boxes: boxesOf(lineageOf(this.#container), this.#scopes),
-      nodes: drawn,
-      edges: edges.map((edge): ServiceEdge => ({ ...edge, problem: wrong.has(`${edge.from} ${edge.to}`) })),
-      problems,
-    };
+    return { boxes: boxesOf(lineageOf(this.#container), this.#scopes), nodes: drawn, edges, problems };
   }
 
   /** Its problems, with the line of the class or factory that has to change. */
@@ -54,7 +45,7 @@ export class Drawing {
     const { problems } = this.view();
     // The advice depends on the last node of the path, which may be registered nowhere.
     const makers = problems.map(({ path }) => this.#madeBy(path.at(-2)) ?? this.#madeBy(path.at(-1)));
-    const places = this.#definitionsOf(makers);
+    const places = definitionsOf(makers);
     return problems.map(({ code, message }, i) => {
       const [what = '', ...lines] = message.split('\n');
       const hint = lines.map((line) => /^ *hint +(.*)$/.exec(line)?.[1]).find(Boolean);
@@ -64,7 +55,7 @@ export class Drawing {
 
   /** The line where the class or factory of this node is defined. */
   definition(id: string): string | undefined {
-    return this.#definitionsOf([this.#madeBy(id)])[0];
+    return definitionsOf([this.#madeBy(id)])[0];
   }
 
   /** The text of `explain()` for the key of this node, in a scope like the one that owns it. */

@@ -15,22 +15,12 @@ const TYPES: Record<string, string> = {
   svg: 'image/svg+xml',
 };
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '"': '&quot;' };
-const escaped = (text: string): string => text.replaceAll(/[&<"]/g, (character) => ESCAPES[character] ?? character);
-
-/** The page with links to other pages of the application. */
-function withLinks(page: string, links: Readonly<Record<string, string>>): string {
-  const list = Object.entries(links).map(([text, href]) => `<a href="${escaped(href)}">${escaped(text)}</a>`);
-  const nav = list.length > 0 ? `<nav class="pages" aria-label="Other pages">${list.join(' ')}</nav>` : '';
-  return page.replace('<!-- links -->', () => nav);
-}
-
-export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'links' | 'path' | 'token'> {
+export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'path' | 'token'> {
   readonly facts: Facts;
   /** Records from now on; returns whether that began only now. */
   readonly look: () => boolean;
   /** The changes since a version of the recording that the page shows. */
-  readonly changes: (boot: string | null, since: number) => State | undefined;
+  readonly changes: (boot: string | null, since: number, after: number) => State | undefined;
 }
 
 const HEADERS = {
@@ -49,7 +39,7 @@ const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector: its page, what has changed on it, and each tool by its name. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { path, links, facts, look, changes } = parts;
+  const { path, facts, look, changes } = parts;
   const control = new AccessControl(parts);
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -66,12 +56,12 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (access === 'token required') return tokenRequired(response);
     if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
     if (name === '/mcp') return handleMcp(request, response, await bodyOf(request), facts, look);
-    if (name === '/') return sendFile(response, 'index.html', (page) => withLinks(page, links));
+    if (name === '/') return sendFile(response, 'index.html');
     const isFirst = look();
-    if (name === '/state')
-      return sendJson(response, changes(searchParams.get('boot'), Number(searchParams.get('since'))));
+    const of = (parameter: string): string | null => searchParams.get(parameter);
+    if (name === '/state') return sendJson(response, changes(of('boot'), Number(of('since')), Number(of('after'))));
     const tool = name.slice(1);
-    const read = readTool(facts, tool, argumentsOf(tool, Object.fromEntries(searchParams)), isFirst);
+    const read = await readTool(facts, tool, argumentsOf(tool, Object.fromEntries(searchParams)), isFirst);
     if ('problem' in read) sendText(response, 404, read.problem);
     else sendJson(response, read.value);
   };
@@ -84,12 +74,12 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
   };
 }
 
-async function sendFile(response: ServerResponse, name: string, edit = (text: string) => text): Promise<void> {
+async function sendFile(response: ServerResponse, name: string): Promise<void> {
   const kind = /^[a-z]+(?:-[a-z]+)*\.(css|html|js|svg)$/.exec(name)?.[1] ?? '';
   const folder = kind === 'css' || kind === 'js' ? 'dist/page' : 'assets';
   const body = kind === '' ? undefined : await readFile(join(PACKAGE, folder, name), 'utf8').catch(() => undefined);
   if (body === undefined) return sendText(response, 404, 'There is no such file');
-  response.writeHead(200, { 'content-type': TYPES[kind] }).end(edit(body));
+  response.writeHead(200, { 'content-type': TYPES[kind] }).end(body);
 }
 
 /** Express removes the mount path from `url`, and keeps the whole in `originalUrl`. */

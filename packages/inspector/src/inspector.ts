@@ -2,22 +2,24 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Container } from '@ambit/container';
 import { observeCreations, openScopes } from '@ambit/container/tools';
-import { listen, outboxTroubles, outgoingCalls, poolOf } from './channels.js';
+import type { ObservedWork } from '@ambit/transaction/extension';
+import { listen, outgoingCalls, poolOf } from './channels.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, urlOf } from './handler.js';
 import { blockedLoop } from './loop.js';
 import { type InspectorOptions, type Settings, settingsOf } from './options.js';
+import { planOf } from './plan.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
-import { definitionsOf } from './where.js';
+import { Growth, measure } from './trend.js';
 import type { Facts } from './tools.js';
-import type { Line, State } from './wire.js';
+import type { State } from './wire.js';
 
 /** For so long it records after the last look of a page, an agent or the terminal. */
 const LOOK_MS = 600_000;
 const LINK_HEADER = 'x-debug-token-link';
-const LONGEST_ID = 100;
 
 /** A request of the host, and its route, which only the host knows. */
 export interface Followed extends Pick<Arrival, 'route'> {
@@ -51,7 +53,8 @@ export class Inspector {
   watching = false;
   readonly #settings: Settings;
   readonly #drawing: Drawing;
-  readonly #request = new AsyncLocalStorage<RequestRecord>();
+  readonly #growth: Growth;
+  readonly #request = new AsyncLocalStorage<RequestRecord | undefined>();
   /** While it records. */
   #store: Store | undefined;
   /** A new one for each recording, because the requests of each are numbered from 1. */
@@ -71,18 +74,20 @@ export class Inspector {
     const { container, enabled, always } = settings;
     this.enabled = enabled;
     this.#settings = settings;
-    this.#drawing = new Drawing(container, settings.scopes, definitionsOf);
+    this.#drawing = new Drawing(container, settings.scopes);
+    this.#growth = new Growth(container);
     if (enabled) {
       observeCreations(container);
       container.defer(() => this.close());
       if (always) this.#start();
     }
-    const facts: Facts = { state: () => this.#state(), store: () => this.#store, drawing: this.#drawing };
+    const plan = async (sql: string): Promise<string[]> => planOf(container.resolve('IDatabasePool' as string), sql);
+    const facts: Facts = { state: () => this.#state(), store: () => this.#store, plan, drawing: this.#drawing };
     this.handle = createHandler({
       ...settings,
       facts,
       look: () => this.#look(),
-      changes: (boot, since) => this.#state(boot === this.#boot ? since : 0),
+      changes: (boot, since, after) => (boot === this.#boot ? this.#state(since, after) : this.#state()),
     });
   }
 
@@ -105,16 +110,13 @@ export class Inspector {
    * @param response - its response
    * @param next - continues with the request
    */
-  follow({ raw: { method = '', socket }, route }: Followed, response: ServerResponse, next: () => void): void {
+  follow({ raw, route }: Followed, response: ServerResponse, next: () => void): void {
     const store = this.#store;
     if (!store) return next();
-    const { path, requestIdHeader: header } = this.#settings;
-    const requestId = header === undefined ? undefined : () => textOf(response.getHeader(header));
-    const record = store.arrive({ method, route, lost: () => socket.destroyed, ...(requestId && { requestId }) });
+    const record = store.arrive({ raw, method: raw.method ?? '', route });
     // As Symfony's profiler names it; a log line of the response can have it, too.
-    response.setHeader(LINK_HEADER, `${path}/#/requests/${this.#boot}-${record.id}`);
+    response.setHeader(LINK_HEADER, `${this.#settings.path}/#/requests/${this.#boot}-${record.id}`);
     const finish = (): void => store.complete(record, response.writableFinished ? response.statusCode : undefined);
-    response.on('finish', finish);
     response.on('close', finish);
     this.#request.run(record, next);
   }
@@ -134,13 +136,14 @@ export class Inspector {
     this.#stop();
   }
 
-  #state(since = 0): State | undefined {
+  #state(since = 0, after = 0): State | undefined {
     const store = this.#store;
     if (!store) return undefined;
     // When somebody begins to look, the application has registered what it has.
     if (since === 0) store.graphIs(this.#drawing.signs());
-    const { container, keep, keepTrouble, always } = this.#settings;
-    return { boot: this.#boot, keep, keepTrouble, always, ...store.state(poolOf(container), since) };
+    const { container, always } = this.#settings;
+    for (const sign of this.#growth.look(store.arrived, (key) => this.#drawing.definition(key))) store.noticed(sign);
+    return { boot: this.#boot, always, ...store.state(poolOf(container), since, after) };
   }
 
   /** Returns whether nothing was recorded before. */
@@ -154,18 +157,32 @@ export class Inspector {
 
   #start(): void {
     if (this.#store || this.#isClosed) return;
-    const { container, lines } = this.#settings;
-    const now = (): number => performance.now();
-    const origin = (): RequestRecord | undefined => this.#request.getStore();
-    const current = (): RequestRecord | undefined => {
-      const record = origin();
-      return record?.includes(now()) ? record : undefined;
-    };
-    const definition = (key: string): string | undefined => this.#drawing.definition(key);
-    const isPaused = (): boolean => this.#drawing.isLooking;
-    const options = { ...this.#settings, now, current, origin, definition, isPaused };
-    const store = new Store(container, openScopes(container), options);
-    const stops = [listen(store, { lines }), outgoingCalls(store), outboxTroubles(store), blockedLoop(store)];
+    const { container } = this.#settings;
+    const open = (): readonly Container[] => openScopes(container);
+    const store = new Store(container, open(), {
+      ...this.#settings,
+      now: () => performance.now(),
+      origin: () => this.#request.getStore(),
+      definition: (key) => this.#drawing.definition(key),
+      isPaused: () => this.#drawing.isLooking,
+      open,
+      enter: (work) => this.#request.enterWith(work),
+    });
+    const works = channel('ambit:work:context');
+    works.bindStore(this.#request, (work) => {
+      try {
+        return store.works(work as ObservedWork);
+      } catch {
+        return this.#request.getStore();
+      }
+    });
+    const stops = [
+      listen(store),
+      outgoingCalls(store),
+      blockedLoop(store),
+      measure(store),
+      () => works.unbindStore(this.#request),
+    ];
     this.#stopListening = () => stops.forEach((stop) => stop());
     this.#store = store;
     this.#boot = randomUUID().slice(0, 8);
@@ -180,33 +197,4 @@ export class Inspector {
     this.#stopListening();
     this.#request.disable();
   }
-}
-
-function textOf(header: number | string | readonly string[] | undefined): string | undefined {
-  return header === undefined ? undefined : String(header).slice(0, LONGEST_ID);
-}
-
-const recorded = channel('ambit:inspector:line');
-
-/**
- * Shows a line of a log, or of an audit trail, in the request on whose behalf the code runs, if the option `lines` of the inspector is set.
- * Call it from the transport of the logger. While nobody looks, it costs a comparison.
- *
- * @param line - where it comes from, such as `log` or `audit`, its level, and its text, which the page shows as it is
- *
- * @example
- * ```ts
- * import { recordLine } from '@ambit/inspector';
- *
- * const logger = {
- *   info(text: string): void {
- *     console.log(text);
- *     recordLine({ source: 'log', level: 'info', text });
- *   },
- * };
- * logger.info('order placed');
- * ```
- */
-export function recordLine(line: Line): void {
-  if (recorded.hasSubscribers) recorded.publish(line);
 }

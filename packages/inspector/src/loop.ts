@@ -1,9 +1,8 @@
 import { type Profiler, Session } from 'node:inspector';
 import { ms } from './names.js';
 import { signOf } from './signs.js';
-import type { RequestRecord } from './requests.js';
 import type { Store } from './store.js';
-import { placeOf, placeOfLine } from './where.js';
+import { placeOf } from './where.js';
 
 const EVERY_MS = 50;
 /** Timers are a few milliseconds late at all times. */
@@ -15,10 +14,13 @@ export class Lateness {
   /** The newest, each from when a timer was due. */
   readonly #delays: { readonly from: number; readonly to: number }[] = [];
   #due = Infinity;
+  /** The longest delay of one beat, since somebody set it to 0. */
+  longest = 0;
 
   /** A timer runs, which was set to run each 50 ms. Returns by how much it is late. */
   beat(now: number): number {
     const late = this.#lateAt(now);
+    this.longest = Math.max(this.longest, now - this.#due);
     if (late > 0) this.#delays.push({ from: this.#due, to: now });
     if (this.#delays.length > MOST_DELAYS) this.#delays.shift();
     this.#due = now + EVERY_MS;
@@ -27,7 +29,9 @@ export class Lateness {
 
   /** The milliseconds between the two times in which timers were late. */
   within(from: number, to: number): number {
-    const delays = this.#lateAt(to) > 0 ? [...this.#delays, { from: this.#due, to }] : this.#delays;
+    const isLate = this.#lateAt(to) > 0;
+    if (!isLate && (this.#delays.at(-1)?.to ?? from) <= from) return 0;
+    const delays = isLate ? [...this.#delays, { from: this.#due, to }] : this.#delays;
     return delays.reduce((sum, delay) => sum + Math.max(0, Math.min(to, delay.to) - Math.max(from, delay.from)), 0);
   }
 
@@ -67,31 +71,21 @@ export function blockedLoop(store: Store): () => void {
   let cpu = process.cpuUsage();
   const beat = (): void => {
     const late = store.lateness.beat(performance.now());
-    const { user, system } = process.cpuUsage(cpu);
+    const before = cpu;
     cpu = process.cpuUsage();
     if (!hasProfiler) return;
+    const spent = cpu.user + cpu.system - before.user - before.system;
     // No function is to blame for a machine that had no time for this process.
-    const isBusy = late >= LONG_MS && (user + system) / 1000 >= LONG_MS / 3;
-    const request = late > 0 ? store.busy(late) : undefined;
+    const isBusy = late >= LONG_MS && spent / 1000 >= LONG_MS / 3;
     const age = performance.now() - begun;
-    const name = request?.name ?? '';
-    if (isBusy && age < READ_EVERY_MS) notice(known.get(name), late, request);
     if (isBusy ? age < READ_EVERY_MS : age < MOST_MS) return;
     session.post('Profiler.stop', (_, { profile }) => {
       const found = isBusy ? busiest(profile, late) : undefined;
       if (!found) return;
-      if (known.size < MOST_DELAYS) known.set(name, found);
-      notice(found, late, request);
+      const cause = `${found.name} kept this process from everything else for ${ms(late)}`;
+      store.noticed(signOf({ kind: 'blocked loop', cause, about: found.about, where: found.where, lost: late }));
     });
     restart();
-  };
-  /** By request what it was busy with last. */
-  const known = new Map<string, Busy>();
-  const notice = (found: Busy | undefined, late: number, request: RequestRecord | undefined): void => {
-    if (!found) return;
-    const who = request ? `${request.name} (request ${request.id})` : 'The code of the application';
-    const cause = `${who} kept this process from everything else for ${ms(late)}${found.name}`;
-    store.noticed(signOf({ kind: 'blocked loop', cause, where: found.where, lost: late }), request);
   };
   const timer = setInterval(beat, EVERY_MS).unref();
   return () => {
@@ -103,8 +97,12 @@ export function blockedLoop(store: Store): () => void {
 /** The application's innermost function on a stack, and its line. */
 interface Busy {
   readonly name: string;
+  /** The same for all its lines. */
+  readonly about: string;
   readonly where: string;
 }
+
+const NO_NAME = 'A function';
 
 /** A machine that is busy takes few samples. */
 const LEAST_SAMPLES = 5;
@@ -118,9 +116,13 @@ function busiest({ nodes, samples = [], timeDeltas = [], endTime }: Profiler.Pro
   for (let i = samples.length - 1, at = endTime; i >= 0 && at >= endTime - lateMs * 1000; i--) {
     all += 1;
     at -= timeDeltas[i] ?? 0;
-    let id = samples[i];
     let busy: Busy | undefined;
-    for (; id !== undefined && !busy; id = parents.get(id)) busy = busyIn(byId.get(id));
+    // A function without a name is part of the one that has called it.
+    for (let id = samples[i]; id !== undefined && (!busy || busy.name === NO_NAME); id = parents.get(id)) {
+      const found = busyIn(byId.get(id));
+      if (found) busy = { ...found, where: busy?.where ?? found.where };
+      else if (busy) break;
+    }
     if (busy) places.set(busy.where, { busy, count: (places.get(busy.where)?.count ?? 0) + 1 });
   }
   const [found] = [...places.values()].toSorted((one, other) => other.count - one.count);
@@ -137,8 +139,7 @@ function busyIn(node: Profiler.ProfileNode | undefined): Busy | undefined {
   const all = positionTicks.reduce((sum, { ticks }) => sum + ticks, 0);
   const most = positionTicks.find(({ ticks }) => ticks > all / 2)?.line ?? line;
   // A function on one line, as in a bundle, is found by its column.
-  const where = most === line ? placeOf(url, line, column) : placeOfLine(url, most);
-  return where === undefined
-    ? undefined
-    : { where, name: functionName === '' ? '' : `, most of it in ${functionName}()` };
+  const where = placeOf(url, most, most === line ? column : undefined);
+  const name = functionName === '' ? NO_NAME : `${functionName}()`;
+  return where === undefined ? undefined : { where, name, about: `${name} ${placeOf(url, line, column)}` };
 }

@@ -7,10 +7,8 @@ import { PACKAGE } from './where.js';
 interface Message {
   readonly jsonrpc?: unknown;
   readonly id?: unknown;
-  readonly method?: unknown;
+  readonly method: string;
   readonly params?: { readonly name?: unknown; readonly arguments?: unknown };
-  readonly result?: unknown;
-  readonly error?: unknown;
 }
 
 const { name, version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Record<string, string>;
@@ -29,13 +27,13 @@ const CODES = { noJson: -32_700, invalidRequest: -32_600, noMethod: -32_601, inv
  * @param text - the body; undefined if it was too long
  * @param look - records from now on, and returns whether that began only now
  */
-export function handleMcp(
+export async function handleMcp(
   { method, headers }: IncomingMessage,
   response: ServerResponse,
   text: string | undefined,
   facts: Facts,
   look: () => boolean,
-): void {
+): Promise<void> {
   const fail = (status: number, message: string, code = CODES.invalidRequest): void =>
     send(response, status, { jsonrpc: '2.0', id: null, error: { code, message } });
   // Clients ask by GET for a stream, and by DELETE for the end of a session: 405 says that there is neither.
@@ -56,11 +54,16 @@ export function handleMcp(
   if (!isMessage(message)) return fail(400, 'Not one message of JSON-RPC 2.0');
   const { id, method: asked, params = {} } = message;
   // A notification has no id, and nobody asked for a response.
-  if (id === undefined || typeof asked !== 'string') return void response.writeHead(202).end();
-  send(response, 200, { jsonrpc: '2.0', id, ...resultOf(asked, params, facts, look) });
+  if (id === undefined) return void response.writeHead(202).end();
+  send(response, 200, { jsonrpc: '2.0', id, ...(await resultOf(asked, params, facts, look)) });
 }
 
-function resultOf(method: string, params: NonNullable<Message['params']>, facts: Facts, look: () => boolean): object {
+async function resultOf(
+  method: string,
+  params: NonNullable<Message['params']>,
+  facts: Facts,
+  look: () => boolean,
+): Promise<object> {
   if (method === 'ping') return { result: {} };
   if (method === 'initialize') {
     const serverInfo = { name, version };
@@ -72,7 +75,7 @@ function resultOf(method: string, params: NonNullable<Message['params']>, facts:
   if (method !== 'tools/call') return { error: { code: CODES.noMethod, message: `There is no method '${method}'` } };
   if (typeof params.name !== 'string')
     return { error: { code: CODES.invalidParams, message: 'params.name must be the name of a tool' } };
-  const read = readTool(facts, params.name, params.arguments, look());
+  const read = await readTool(facts, params.name, params.arguments, look());
   const isError = 'problem' in read;
   const text = isError ? read.problem : jsonOf(read.value, 1);
   return { result: { content: [{ type: 'text', text }], isError } };
@@ -87,12 +90,11 @@ function listed(): object[] {
   }));
 }
 
-/** A request, a notification, or what a client responds. */
+/** A request or a notification: nothing is asked of a client, so none responds. */
 function isMessage(one: unknown): one is Message {
-  const { jsonrpc, id, method, params = {}, result, error } = Object(one) as Message;
-  const hasId = ['string', 'number'].includes(typeof id);
-  const isRequest = typeof method === 'string' && (hasId || id === undefined) && typeof params === 'object';
-  return jsonrpc === '2.0' && (isRequest || (hasId && (result ?? error) !== undefined));
+  const { jsonrpc, id, method, params = {} } = Object(one) as Message;
+  const isId = ['string', 'number', 'undefined'].includes(typeof id);
+  return jsonrpc === '2.0' && isId && typeof method === 'string' && typeof params === 'object';
 }
 
 function send(response: ServerResponse, status: number, message: unknown): void {

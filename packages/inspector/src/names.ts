@@ -1,4 +1,4 @@
-import type { Container, Key } from '@ambit/container';
+import type { Key, Container } from '@ambit/container';
 import { sqlStateOf } from '@ambit/transaction';
 
 const LONGEST = 200;
@@ -12,10 +12,6 @@ export function label(key: Key): string {
 /** The kind of a scope, from the tags of the outermost scope to its own: `application > request`. */
 export function boxOf(lineage: readonly (readonly string[])[]): string {
   return lineage.map(nameOf).join(' > ');
-}
-
-export function boxBelow(parent: string, { tags }: Container): string {
-  return `${parent} > ${nameOf(tags)}`;
 }
 
 export function lineageOf(scope: Container): (readonly string[])[] {
@@ -38,37 +34,32 @@ const SQLSTATES: Readonly<Record<string, string>> = {
   '23503': 'foreign key violation',
   '23505': 'unique violation',
   '23514': 'check violation',
+  '22P02': 'text of another type',
   '40001': 'serialization failure',
   '40P01': 'deadlock detected',
+  '42000': 'syntax error or no rights',
   '42601': 'syntax error',
   '42703': 'undefined column',
   '42P01': 'undefined table',
   '53300': 'too many connections',
+  '45000': 'signalled by a trigger or a procedure',
   '55P03': 'lock not available',
-  '57014': 'canceled by a time limit or a user',
+  '57014': 'canceled',
   '57P01': 'the server shuts down',
   P0001: 'raised by a function of the schema',
 };
 
-/** The class of an error, its code or status, and its SQLSTATE. Its message may contain values, so it is not sent. */
-export function errorName(error: unknown): string {
-  try {
-    return error instanceof Error ? described(error) : 'something thrown';
-  } catch {
-    // An error of an application may throw when it is read.
-    return 'an error that cannot be read';
-  }
-}
-
 /** A class may be named by anything. */
 const CLASS_NAME = /^[\p{L}\w$]{1,100}$/u;
 
-function described(error: Error): string {
+/** The class of an error, its code or status, and its SQLSTATE. Its message may contain values, so it is not sent. */
+export function errorName(error: unknown): string {
+  if (!(error instanceof Error)) return 'something thrown';
   const { code, cause } = error as Error & { readonly code?: unknown };
   // It only says that the transaction is over: its cause says why.
   if (code === 'AMBIT_TX_FINISHED' && cause !== undefined) return errorName(cause);
   const state = sqlStateOf(error);
-  const meaning = state === undefined ? undefined : SQLSTATES[state];
+  const meaning = isDeadlockOfMariaDb(error) ? SQLSTATES['40P01'] : SQLSTATES[state ?? ''];
   // A time limit is an AbortSignal's: the class of its error is that of all errors of the web.
   const { name } = error.constructor === DOMException ? error : error.constructor;
   const { constraint, table } = violated(error);
@@ -76,13 +67,25 @@ function described(error: Error): string {
   return [CLASS_NAME.test(name) ? name : 'Error', codeOf(error, state), state, ...what].filter(Boolean).join(' ');
 }
 
+/** It has the SQLSTATE of every conflict. */
+const isDeadlockOfMariaDb = (error: unknown): boolean =>
+  causesOf(error).some((one) => (one as { errno?: unknown }).errno === 1213);
+
+const DEEPEST_CAUSE = 10;
+
+/** The error and its causes, the deepest last. */
+export function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let one = error; one instanceof Error && causes.length < DEEPEST_CAUSE; one = one.cause) causes.push(one);
+  return causes;
+}
+
 /** Schemas are named by anything, but a value may be as well, so only of what a driver says of a violated constraint. */
 const SCHEMA_NAME = /^[\p{L}\w$.-]{1,63}$/u;
-const DEEPEST_CAUSE = 10;
 
 /** The constraint and its table, where the driver says them. */
 function violated(error: unknown): { readonly constraint?: string; readonly table?: string } {
-  for (let one = error, depth = 0; one instanceof Error && depth < DEEPEST_CAUSE; one = one.cause, depth++) {
+  for (const one of causesOf(error)) {
     const { code, constraint, constraint_name, table, table_name } = one as Error & Partial<Record<string, unknown>>;
     if (typeof code !== 'string' || !/^23\w{3}$/.test(code)) continue;
     const isName = (name: unknown): name is string => typeof name === 'string' && SCHEMA_NAME.test(name);

@@ -19,8 +19,6 @@ export interface InspectorOptions {
    * `development` or `test`. At least 16 characters.
    */
   readonly token?: string;
-  /** Pages of the application that the page links, by the text of the link. Default: none. */
-  readonly links?: Readonly<Record<string, string>>;
   /**
    * Records also while no page is open, so that a page opened later shows what happened before. Every request then pays for it.
    * Default false.
@@ -30,17 +28,6 @@ export interface InspectorOptions {
   readonly limitMs?: number;
   /** A request that takes longer counts as trouble. Default 1 s. */
   readonly slowMs?: number;
-  /** The number of requests without trouble that are kept. Default 300. */
-  readonly keep?: number;
-  /**
-   * The number of requests with trouble that are kept. They failed, were rolled back, were aborted, were slow, leaked a
-   * scope, or the transaction check found something. Default 1000.
-   */
-  readonly keepTrouble?: number;
-  /** The response header with the application's own id of a request, such as `x-request-id`; not one that clients choose. Default none. */
-  readonly requestIdHeader?: string;
-  /** Shows the arguments of `recordLine()`: lines of logs, which may contain values. Default false. */
-  readonly lines?: boolean;
 }
 
 /** True if clients on this machine need no token. */
@@ -51,13 +38,18 @@ const SHORTEST_TOKEN = 16;
 export type Settings = ReturnType<typeof settingsOf>;
 
 export function settingsOf(options: InspectorOptions) {
-  const defaults = { path: '/inspector', token: undefined, requestIdHeader: undefined };
-  const limits = { limitMs: 10_000, slowMs: 1000, keep: 300, keepTrouble: 1000, always: false, lines: false };
+  const defaults = { path: '/inspector', token: undefined };
+  const limits = { limitMs: 10_000, slowMs: 1000, always: false };
   const access = { enabled: process.env['NODE_ENV'] !== 'production', isDevelopment: isDevelopment() };
-  const lists = { scopes: [options.scopes ?? []].flat(), links: options.links ?? {} };
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const settings = { ...defaults, ...limits, ...access, ...(given as InspectorOptions), ...lists };
-  const { container, path, token, links, limitMs, slowMs, keep, keepTrouble } = settings;
+  const settings = {
+    ...defaults,
+    ...limits,
+    ...access,
+    ...(given as InspectorOptions),
+    scopes: [options.scopes ?? []].flat(),
+  };
+  const { container, path, token, limitMs, slowMs } = settings;
   if (!(container instanceof Container))
     throw invalid('inspector({ container }) needs the application container, a Container of @ambit/container');
   if (!/^(\/[\w.~-]+)+$/.test(path)) throw invalid(`path must be like '/inspector', not '${path}'`);
@@ -69,10 +61,7 @@ export function settingsOf(options: InspectorOptions) {
     throw invalid(
       'enabled: true needs a token, unless NODE_ENV is development or test: behind a proxy on this machine, every client looks like one of this machine',
     );
-  for (const [name, value] of Object.entries({ limitMs, slowMs, keep, keepTrouble }))
+  for (const [name, value] of Object.entries({ limitMs, slowMs }))
     if (!(value > 0 && value < Infinity)) throw invalid(`${name} must be a number above 0, not ${value}`);
-  for (const href of Object.values(links))
-    if (!/^(\/(?!\/)|https?:\/\/)/.test(href))
-      throw invalid(`links must lead to a path such as '/docs', or to an http(s) address, not '${href}'`);
   return settings;
 }

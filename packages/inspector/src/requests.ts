@@ -1,6 +1,8 @@
-import { ms } from './names.js';
-import { LONG_WAIT_MS, MOST_ALIKE, type Sign, type TroubleKind } from './signs.js';
+import type { Key } from '@ambit/container';
+import { label, ms } from './names.js';
+import { LONG_WAIT_MS, MANY_ROWS, MOST_ALIKE, type Sign, type TroubleKind } from './signs.js';
 import type { Where } from './where.js';
+import { BAD, isWork } from './kinds.js';
 import type { Outcome, RequestDetails, RequestSummary, Step, StepKind } from './wire.js';
 
 /** The message of a host about a new request. */
@@ -8,19 +10,33 @@ export interface Arrival {
   readonly method: string;
   /** The route as declared; undefined until the host has matched it. */
   route(): string | undefined;
-  /** True if the connection is closed: of several pipelined requests, only the first one gets an event. */
-  lost(): boolean;
-  /** The application's own id of the request, once it has one. */
-  requestId?(): string | undefined;
+  /** The request of Node, by which others refer to it. */
+  readonly raw?: object;
+  /** The line that has begun work outside of requests. */
+  readonly place?: Where | undefined;
+  /** For so long code in the asynchronous context, of work that only a scope delimits, runs on its behalf. */
+  readonly enteredMs?: number;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A record of what happened: a step, whose line becomes text only when somebody reads it. */
-export interface Recorded extends Mutable<Step> {
+/** The facts of a step besides its kind and times. */
+export interface Facts extends Omit<Partial<Step>, 'at' | 'key' | 'kind' | 'took'> {
+  readonly key?: Key;
+  /** A duration of a scope is known when that is closed, and its place when it leaks. */
+  took?: number | undefined;
   place?: Where | undefined;
 }
-export type Facts = Omit<Partial<Recorded>, 'at' | 'kind'>;
+
+/** A step as the hot path keeps it: it is put together only when somebody reads it. */
+export interface Recorded {
+  readonly kind: StepKind;
+  readonly at: number;
+  readonly facts: Facts;
+  readonly span: number | undefined;
+  readonly error: string | undefined;
+  readonly late: number;
+}
 
 /** A call to another server, or a statement, that a request waits for. */
 export interface Awaited {
@@ -30,21 +46,12 @@ export interface Awaited {
   readonly started: number;
 }
 
-const NO_ROUTE = '(no route)';
+/** A path is never recorded, so of a 404 nothing is known. */
+const NO_ROUTE = 'no route';
+const NO_FACTS: Facts = {};
 const MOST_STEPS = 500;
 /** Beyond those, for what went wrong and how it came out. */
 const MOST_SPARED = 100;
-const SPARED: ReadonlySet<StepKind> = new Set([
-  'failed',
-  'no connection',
-  'threw',
-  'callback failed',
-  'rollback',
-  'commit unknown',
-  'finding',
-  'responded',
-  'aborted',
-]);
 const MOST_AWAITED = 100;
 /** Code that still runs so long after the response of its request is work in the background, which a request happened to start. */
 const LINGERS_MS = 10_000;
@@ -57,7 +64,7 @@ export class RequestRecord {
   /** Its row in a list. */
   readonly summary: Mutable<RequestSummary> & { readonly troubles: TroubleKind[] };
   /** The ids of its troubles. */
-  readonly #noted = new Set<string>();
+  readonly #noted: string[] = [];
   /** Undefined once the request is over: it holds objects of the host, and with them what the client has sent. */
   #arrival: Arrival | undefined;
   readonly #slowMs: number;
@@ -67,19 +74,36 @@ export class RequestRecord {
   /** The number of statements and calls that it has sent until its response. */
   #sent = 0;
   #scopes = 0;
+  #name: string | undefined;
   /** The number of statements and calls of each line that began after its end. */
   #lingering: Map<string, number> | undefined;
   #isSuspicious = false;
+  /** Something in it has thrown. */
+  hasThrown = false;
+  /** Undefined of a request, and of work whose end is known. */
+  readonly enteredMs: number | undefined;
+  #hasOutside = false;
   #dropped = 0;
 
   constructor(id: number, arrival: Arrival, now: number, slowMs: number) {
-    const { method } = arrival;
-    const none = { failedAttempts: 0, open: 0, statements: 0, statementMs: 0, troubles: [], trouble: false };
-    this.summary = { id, method, route: NO_ROUTE, arrived: Date.now(), state: 'open', ...none };
+    this.summary = {
+      id,
+      method: arrival.method,
+      route: NO_ROUTE,
+      arrived: Date.now(),
+      state: 'open',
+      failedAttempts: 0,
+      open: 0,
+      statements: 0,
+      rows: 0,
+      troubles: [],
+      trouble: false,
+    };
     this.#arrival = arrival;
     this.#slowMs = slowMs;
+    this.enteredMs = arrival.enteredMs;
     this.start = now;
-    this.add({ kind: 'arrived', at: 0 });
+    this.add('arrived', 0, arrival.place ? { place: arrival.place } : NO_FACTS);
   }
 
   get id(): number {
@@ -93,12 +117,12 @@ export class RequestRecord {
   /** `GET /api/users` */
   get name(): string {
     this.#findRoute();
-    return `${this.summary.method} ${this.summary.route}`;
+    return (this.#name ??= `${this.summary.method} ${this.summary.route}`);
   }
 
-  /** Its connection was closed without an event on its response. */
-  get lost(): boolean {
-    return this.#arrival?.lost() ?? false;
+  /** Outside of requests. */
+  get isWork(): boolean {
+    return isWork(this.summary);
   }
 
   /** It failed, was not committed, was aborted, took long, or has a trouble of another kind. */
@@ -112,18 +136,17 @@ export class RequestRecord {
   /** There may be something wrong, also where the response was as it should be. */
   get suspicious(): boolean {
     const { status = 0, outcome } = this.summary;
-    return this.#isSuspicious || this.trouble || (status >= 400 && outcome === 'committed');
-  }
-
-  /** When its newest record was complete. */
-  get idleSince(): number {
-    const { at = 0, took = 0 } = this.#records.at(-1) ?? {};
-    return this.start + at + took;
+    return this.isWork || this.#isSuspicious || this.trouble || (status >= 400 && outcome === 'committed');
   }
 
   /** The line that asks for a connection, while it waits for one. */
   get asking(): Where | undefined {
     return this.#awaited.findLast(({ host }) => host === undefined)?.place;
+  }
+
+  /** The number of scopes that it has opened. */
+  get scopes(): number {
+    return this.#scopes;
   }
 
   lingers(line: string): number {
@@ -134,17 +157,18 @@ export class RequestRecord {
   }
 
   has({ id }: Sign): boolean {
-    return this.#noted.has(id);
+    return this.#noted.includes(id);
   }
 
   note({ id, kind }: Sign): void {
-    this.#noted.add(id);
+    this.#noted.push(id);
     if (!this.summary.troubles.includes(kind)) this.summary.troubles.push(kind);
   }
 
   /** True if code in its asynchronous context still runs on its behalf. */
   includes(now: number): boolean {
     const { milliseconds } = this.summary;
+    if (this.isWork) return !this.over && now - this.start < (this.enteredMs ?? Infinity);
     return milliseconds === undefined || now - this.start - milliseconds < LINGERS_MS;
   }
 
@@ -157,30 +181,35 @@ export class RequestRecord {
     if (index !== -1) this.#awaited.splice(index, 1);
   }
 
-  /** Returns whether it is kept. */
-  add(record: Recorded): boolean {
+  /** Returns the record, if it is kept. @param late - for how long of it this process was too busy */
+  add(kind: StepKind, at: number, facts: Facts, span?: number, error?: string, late = 0): Recorded | undefined {
     this.#findRoute();
-    const { kind, took = 0, error, status = 0 } = record;
-    if (error !== undefined || status >= 500 || kind === 'finding' || took >= LONG_WAIT_MS) this.#isSuspicious = true;
+    const { took, status = 0 } = facts;
+    const isLong = took !== undefined && took >= LONG_WAIT_MS;
+    if (error !== undefined || isLong || status >= 500 || kind === 'finding') this.#isSuspicious = true;
     // Background work after the response took none of its time.
-    if ((kind === 'statement' || kind === 'call') && !this.over) this.#count(kind, took);
-    const isSpared = SPARED.has(kind) || error !== undefined;
-    const isKept = this.#records.length < (isSpared ? MOST_STEPS + MOST_SPARED : MOST_STEPS);
-    if (isKept) this.#records.push(record);
-    else this.#dropped++;
-    return isKept;
+    if ((kind === 'statement' || kind === 'call') && !this.over) this.#count(kind, facts);
+    if (facts.outside) this.#hasOutside = true;
+    if (kind === 'threw') this.hasThrown = true;
+    const isSpared = error !== undefined || BAD.has(kind) || kind === 'responded';
+    if (this.#records.length >= (isSpared ? MOST_STEPS + MOST_SPARED : MOST_STEPS)) {
+      this.#dropped++;
+      return undefined;
+    }
+    const record = { kind, at, facts, span, error, late };
+    this.#records.push(record);
+    return record;
   }
 
   /** Returns the record of the scope, if it is kept. */
   scopeOpened(box: string, now: number): Recorded | undefined {
     this.summary.open++;
-    const record: Recorded = { kind: 'scope', at: now - this.start, box, span: this.#scopes++ };
-    return this.add(record) ? record : undefined;
+    return this.add('scope', now - this.start, { box, took: undefined, place: undefined }, this.#scopes++);
   }
 
   scopeClosed(record: Recorded | undefined, now: number): void {
     this.summary.open--;
-    if (record) record.took = now - this.start - record.at;
+    if (record) record.facts.took = now - this.start - record.at;
   }
 
   /** The last one of several counts, but for one that may have been committed: the next does not undo it. */
@@ -188,18 +217,19 @@ export class RequestRecord {
     const { summary } = this;
     if (summary.outcome !== undefined && summary.outcome !== 'committed') summary.failedAttempts++;
     if (summary.outcome !== 'unknown') summary.outcome = outcome;
+    if (outcome === 'rolled back' && this.#hasOutside) this.#isSuspicious = true;
   }
 
   /** @param late - for how long this process was too busy meanwhile */
   responded(status: number, now: number, late: number): void {
-    this.#complete('responded', now, late > 0 ? { late } : {});
+    this.#complete('responded', now, NO_FACTS, late);
     this.summary.status = status;
   }
 
   aborted(now: number): void {
     const newest = this.#awaited.at(-1);
     const what = newest && `it waited for ${newest.host ?? 'the database'}, for ${ms(now - newest.started)} so far`;
-    this.#complete('aborted', now, newest && what ? { doing: what, place: newest.place } : {});
+    this.#complete('aborted', now, newest && what ? { doing: what, place: newest.place } : NO_FACTS);
   }
 
   details(now: number): RequestDetails {
@@ -208,32 +238,42 @@ export class RequestRecord {
     return { ...this.summary, steps, dropped: this.#dropped, ...(!isSettled && { elapsed: now - this.start }) };
   }
 
-  #count(kind: 'call' | 'statement', took: number): void {
-    if (++this.#sent >= MOST_ALIKE) this.#isSuspicious = true;
-    if (kind === 'call') return;
-    this.summary.statements++;
-    this.summary.statementMs += took;
+  #count(kind: 'call' | 'statement', { rows = 0 }: Facts): void {
+    this.summary.rows += rows;
+    if (++this.#sent >= MOST_ALIKE || this.summary.rows >= MANY_ROWS) this.#isSuspicious = true;
+    if (kind === 'statement') this.summary.statements++;
   }
 
-  #complete(kind: 'aborted' | 'responded', now: number, facts: Facts): void {
+  #complete(kind: 'aborted' | 'responded', now: number, facts: Facts, late = 0): void {
     const { summary } = this;
     const at = now - this.start;
-    this.add({ kind, at, ...facts });
+    this.add(kind, at, facts, undefined, undefined, late);
     summary.state = kind;
     summary.milliseconds = at;
-    const requestId = this.#arrival?.requestId?.();
-    if (requestId !== undefined) summary.requestId = requestId;
     this.#arrival = undefined;
   }
 
   /** At the first record that has it: Express resets the mount path of a router when an error leaves it. */
   #findRoute(): void {
     const { summary } = this;
-    if (summary.route === NO_ROUTE) summary.route = this.#arrival?.route() ?? NO_ROUTE;
+    if (summary.route !== NO_ROUTE || !this.#arrival) return;
+    const route = this.#arrival.route();
+    if (route !== undefined) [summary.route, this.#name] = [route, undefined];
   }
 }
 
-function readable({ place, ...step }: Recorded): Step {
-  const where = place?.line;
-  return where === undefined ? step : { ...step, where };
+function readable({ kind, at, facts, span, error, late }: Recorded): Step {
+  const { place, key, took, ...more } = facts;
+  const [where, caller] = [place?.line, place?.caller];
+  return {
+    ...more,
+    kind,
+    at,
+    ...(key !== undefined && { key: label(key) }),
+    ...(took !== undefined && { took }),
+    ...(late > 0 && { late }),
+    ...(span !== undefined && { span }),
+    ...(error !== undefined && { error }),
+    ...(where !== undefined && { where, ...(caller !== undefined && { caller }) }),
+  };
 }

@@ -1,4 +1,5 @@
 import { ms } from './names.js';
+import { isWork } from './kinds.js';
 import type { Cause, RequestDetails, Share, Step } from './wire.js';
 
 /** One occurrence of a trouble. Occurrences of the same kind, place, statement and error have one cause. */
@@ -15,6 +16,10 @@ export interface Evidence {
   readonly fix?: string | undefined;
   /** Without a line: the service whose definition is the line. */
   readonly service?: string | undefined;
+  /** The caller of its line, once its step is forgotten. */
+  readonly caller?: string | undefined;
+  /** How often it happened within the request, where that may grow from one to the next. */
+  readonly times?: number;
   /** The step of the request that shows it. */
   readonly step?: Step | undefined;
   /** The milliseconds that it took. */
@@ -23,6 +28,8 @@ export interface Evidence {
   readonly fails?: boolean;
   /** The causes that it follows from, the first of which there is: `pool`, `second connection GET /orders`, `slow call src/bank.ts:1:2`. */
   readonly into?: readonly string[];
+  /** The pool, where there are several. */
+  readonly pool?: string | undefined;
   /** The holders of connections meanwhile. */
   readonly shares?: readonly Share[] | undefined;
 }
@@ -55,18 +62,18 @@ const RULES = {
   'after commit': {
     fix: 'The connection was used after the transaction had finished: await the statement before the handler responds.',
     find: (request) =>
-      failedAs('after commit', request).map((step) =>
-        evidence(step, 'A statement was sent after its transaction had finished'),
-      ),
+      failedAs('after commit', request).map((step) => ({
+        ...evidence(step, 'A statement was sent after its transaction had finished'),
+        fails: WRITES.test(step.sql ?? ''),
+      })),
   },
   deadlock: {
     fix: 'Lock rows in one order everywhere, such as that of their keys; runInTransaction() retries what remains.',
-    find: conflicts,
+    find: (request) => conflicts('deadlock', request),
   },
-  lock: {
-    fix: 'Keep the transaction that holds the lock short: no calls to other services in it.',
-    find: (request) =>
-      failedAs('lock', request).map((step) => evidence(step, `No lock after ${ms(step.took)} of waiting`)),
+  conflict: {
+    fix: 'Change rows in one statement, or read them FOR UPDATE; runInTransaction() retries what remains.',
+    find: (request) => conflicts('conflict', request),
   },
   'failed statement': {
     fix: 'Read the SQLSTATE: the statement, its values or the schema is wrong.',
@@ -93,6 +100,10 @@ const RULES = {
     fix: 'Correct the line, or throw an error with a status below 500 where the request is at fault.',
     find: failedHandlers,
   },
+  'fails each time': { fix: 'Correct the line: nothing of what it is for gets done, however often it is begun.' },
+  'runs overlap': {
+    fix: 'Begin the next run when the last one has ended, or none while one goes on; where its scope is never disposed, dispose it.',
+  },
   'failed callback': {
     fix: 'Write what has to happen to an outbox, or respond only with what was done.',
     find: ({ steps, status }) =>
@@ -105,13 +116,26 @@ const RULES = {
     fix: 'Check before the first write, throw in place of responding, or set rollbackOn; where it is meant, nothing is wrong.',
     find: errorsCommitted,
   },
+  'survived rollback': {
+    fix: 'Send it on IConnection, so that it is rolled back as well; where it is meant to stay, nothing is wrong.',
+    find: ({ steps }) => {
+      const undone = of(steps, 'rollback');
+      const begun = of(steps, 'begin').filter(({ span }) => undone.some((one) => one.span === span));
+      const isWithin = ({ at }: Step): boolean =>
+        begun.some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at));
+      return of(steps, 'statement')
+        .filter(({ outside, error, sql = '' }) => outside === true && error === undefined && WRITES.test(sql))
+        .filter(isWithin)
+        .map((step) => ({ ...evidence(step, OUTLIVES), fails: true }));
+    },
+  },
   'hidden failure': {
     fix: 'Pass the failure on, or say in the response what is missing.',
     find: hiddenFailures,
   },
-  retries: {
-    fix: 'Wait before each attempt, longer each time, and stop after a few; repeat a write only with an idempotency key.',
-    find: retries,
+  'repeated call': {
+    fix: 'Send a key with the call that stays the same, such as `Idempotency-Key`, and by which the server knows it again.',
+    find: repeatedCalls,
   },
   'second connection': {
     fix: 'Send the statement on the connection of the transaction (IConnection), or before BEGIN: a larger pool only starves later.',
@@ -119,17 +143,6 @@ const RULES = {
   },
   'never stopped': { fix: 'Stop the timer or the loop when the response closes, or when IRequestSignal aborts.' },
   'blocked loop': { fix: 'No other request was served meanwhile: divide the work, or move it to a worker.' },
-  'few sockets': {
-    fix: 'Raise maxSockets of the Agent, or call less often: the other server is not slow.',
-    find: ({ steps }) =>
-      of(steps, 'call')
-        .filter(({ queued = 0 }) => queued >= LONG_WAIT_MS)
-        .map((step) => {
-          const { host, queued, sockets, where } = step;
-          const cause = `A call to ${host} waited ${ms(queued)} for another call of this process: its Agent opens ${sockets} sockets at most`;
-          return { cause, where, about: host, lost: queued, step };
-        }),
-  },
   'failed disposal': {
     fix: 'Correct the disposal: what it was to release stays, or was removed before.',
     find: ({ steps }) =>
@@ -145,8 +158,22 @@ const RULES = {
     find: shortages,
   },
   'N+1': { fix: 'Read all rows with one statement: a join, or `= ANY ($1)`.', find: alike },
+  'many rows': {
+    fix: 'Read a page of them, by LIMIT and the last key, or add up in the database.',
+    find: ({ rows, steps, method, route }) => {
+      if (rows < MANY_ROWS) return [];
+      const [most] = of(steps, 'statement').toSorted((one, other) => (other.rows ?? 0) - (one.rows ?? 0));
+      const { rows: its = 0, where, sql } = most ?? {};
+      const part = its === rows ? '' : `, ${its.toLocaleString('en')} of them here`;
+      const cause = `${method} ${route} read ${rows.toLocaleString('en')} rows${part}`;
+      return [{ cause, where, sql, step: most }];
+    },
+  },
+  growing: {
+    fix: 'Limit it by number or age, or keep it in the scope of the request; where it has a limit, nothing is wrong.',
+  },
   finding: {
-    fix: 'Do it on IConnection, in afterCommit() or by an outbox: the guide of the transaction check has a section on it.',
+    fix: 'Do it in afterCommit(), or by an outbox: the guide of the transaction check has a section on it.',
     find: findings,
   },
   'idle transaction': {
@@ -157,7 +184,7 @@ const RULES = {
     fix: 'Give the call a time limit, and pass IRequestSignal on to it.',
     find: ({ steps }) =>
       of(steps, 'call')
-        .filter((step) => waited(step) - (step.queued ?? 0) >= LONG_CALL_MS)
+        .filter((step) => waited(step) >= LONG_CALL_MS)
         .map((step) => {
           const { host = '', took, error, where } = step;
           const end = error === undefined ? '' : ` and failed with ${error}`;
@@ -176,18 +203,21 @@ const RULES = {
     find: aborted,
   },
   slow: { fix: 'Look at the plan of the statement with EXPLAIN, or at what the code does there.', find: slow },
+  turned: { fix: 'Compare one of the newest requests with one from before.' },
   graph: { fix: 'The message says which registration to change.' },
-  outbox: { fix: 'Events wait until the receiver takes them: correct the receiver, or what it is sent.' },
 } satisfies Readonly<Record<string, Rule>>;
 
-/** The README of the inspector lists them. */
 export type TroubleKind = keyof typeof RULES;
 
 /** Advice for codes that say more than the kind of the trouble. */
 const FIX_OF_CODE: readonly (readonly [RegExp, string])[] = [
-  [/\b40001\b/, 'Change rows in one statement, or read them FOR UPDATE; runInTransaction() retries what remains.'],
-  [/\b57014\b/, 'A time limit cancelled it: read its plan with EXPLAIN, or raise the limit.'],
+  [
+    /\b57014\b.*(?:statement timeout|max_statement_time)/,
+    'It reached its time limit: read its plan with EXPLAIN, or raise the limit.',
+  ],
+  [/\b57014\b/, 'It was cancelled: look at who asked for that, such as a signal or another session.'],
   [/\bP0001\b/, 'A function or a trigger of the schema refuses it: the statement or the function is wrong.'],
+  [/\b55P03\b/, 'Keep the transaction that holds the lock short: no calls to other services in it.'],
   [/\b23505\b/, 'The row is there already: respond with 409, or write ON CONFLICT.'],
   [/\b23503\b/, 'The row that it refers to is not there, or another one still refers to it.'],
   [/\b42(?:703|P01)\b/, 'The schema has no such column or table: a migration is missing, or the name is misspelt.'],
@@ -199,6 +229,8 @@ const FIX_OF_CODE: readonly (readonly [RegExp, string])[] = [
 
 /** One statement as often as this, in one request, is an N+1. */
 export const MOST_ALIKE = 5;
+/** The rows that a request may read. */
+export const MANY_ROWS = 10_000;
 /** A statement, a call or a wait of this long is looked at. */
 export const LONG_WAIT_MS = 100;
 const IDLE_MS = 1000;
@@ -218,8 +250,14 @@ const TIMELESS: ReadonlySet<TroubleKind> = new Set([
   'finding',
   'hidden failure',
   'leak',
+  'many rows',
+  'repeated call',
   'slow',
+  'survived rollback',
 ]);
+
+/** The fix of a kind of trouble, where the evidence has none. */
+export const fixOf = (kind: TroubleKind): string => RULES[kind].fix;
 
 /** The troubles of a request, each cause once. */
 export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
@@ -229,25 +267,28 @@ export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
   const kinds = new Set<string>(found.map(({ kind }) => kind));
   const causes = found.filter(({ kind, about = '' }) => {
     const shownAs = kind === 'finding' ? FINDINGS[about]?.[1] : undefined;
+    // The call of the callback is its failure.
+    if (kind === 'hidden failure' && kinds.has('failed callback')) return false;
     return shownAs === undefined || !kinds.has(shownAs);
   });
-  const { milliseconds = 0, statementMs } = request;
-  // Many statements that are short explain little of its time.
-  const isExplained = causes.some(
-    ({ kind, sql }) => !TIMELESS.has(kind) && (kind !== 'N+1' || sql === undefined || statementMs >= milliseconds / 2),
-  );
-  const shown = causes.filter(({ kind }) => kind !== 'slow' || !isExplained);
+  const explained = causes.reduce((sum, { kind, lost = Infinity }) => sum + (TIMELESS.has(kind) ? 0 : lost), 0);
+  const shown = causes.filter(({ kind }) => kind !== 'slow' || explained < (request.milliseconds ?? 0) / 2);
   return shown.filter(({ id }, i) => shown.findIndex((one) => one.id === id) === i);
 }
 
 /** They have one cause for each line, whatever its statement and the route. */
-const BY_LINE: ReadonlySet<TroubleKind> = new Set(['slow', 'slow call', 'aborted', 'idle transaction', 'blocked loop']);
+const BY_LINE: ReadonlySet<TroubleKind> = new Set(['slow', 'slow call', 'aborted', 'idle transaction']);
 
 /** With an id that is short, and the same for the same cause in each recording, so that a link may name it. */
 export function signOf(found: Omit<Sign, 'id'>): Sign {
   const { kind, where, sql = '', error = '', about = '' } = found;
   const isOfLine = where !== undefined && BY_LINE.has(kind);
-  const facts = kind === 'pool' ? [] : isOfLine ? [where] : [where ?? '', sql, error, about];
+  const facts =
+    kind === 'pool' || kind === 'blocked loop'
+      ? [found.pool ?? about]
+      : isOfLine
+        ? [where]
+        : [where ?? '', sql, error.split(': ', 1)[0] ?? '', about];
   let hash = 0;
   for (const character of [kind, ...facts].join('\n')) {
     hash = (Math.imul(hash, 31) + (character.codePointAt(0) ?? 0)) >>> 0;
@@ -259,6 +300,7 @@ export function signOf(found: Omit<Sign, 'id'>): Sign {
 export function causeOf(sign: Sign, definition: (service: string) => string | undefined = () => undefined): Cause {
   const { id, kind, cause, sql, error, fix, service } = sign;
   const where = sign.where ?? (service === undefined ? undefined : definition(service));
+  const caller = callerOf(sign);
   const advice = fix ?? FIX_OF_CODE.find(([code]) => code.test(error ?? ''))?.[1] ?? RULES[kind].fix;
   return {
     id,
@@ -266,10 +308,15 @@ export function causeOf(sign: Sign, definition: (service: string) => string | un
     cause,
     fix: advice,
     ...(where !== undefined && { where }),
+    ...(caller !== undefined && { caller }),
     ...(sql !== undefined && { sql }),
     ...(error !== undefined && { error }),
   };
 }
+
+/** The callers of the line of a step. */
+export const callerOf = ({ caller, step, where }: Sign): string | undefined =>
+  caller ?? (step?.where === where ? step?.caller : undefined);
 
 const evidence = (step: Step, cause: string): Evidence => {
   const { where, sql, error } = step;
@@ -302,13 +349,15 @@ function failedServices(request: RequestDetails): Evidence[] {
 /** The kind of a failed statement, by its error. */
 const FAILURES: readonly (readonly [string, RegExp])[] = [
   ['after commit', /AMBIT_TX_FINISHED/],
-  ['deadlock', CONFLICT],
-  ['lock', /55P03/],
+  ['deadlock', /\b40P01\b|deadlock detected/],
+  ['conflict', /\b40001\b/],
   ['failed statement', /./],
 ];
 
 const failedAs = (kind: string, { steps }: RequestDetails): Step[] =>
-  of(steps, 'statement').filter(({ error = '' }) => FAILURES.find(([, code]) => code.test(error))?.[0] === kind);
+  of(steps, 'statement').filter(({ error = '' }) => kindOf(error) === kind);
+
+const kindOf = (error: string): string | undefined => FAILURES.find(([, code]) => code.test(error))?.[0];
 
 function failedStatements(request: RequestDetails): Evidence[] {
   return failedAs('failed statement', request).flatMap((step) => {
@@ -330,36 +379,60 @@ function lastOf({ steps }: RequestDetails, { span, at }: Step): Pick<Step, 'sql'
 }
 
 /** A statement, or COMMIT, was in the way of another transaction. */
-function conflicts(request: RequestDetails): Evidence[] {
+function conflicts(kind: 'conflict' | 'deadlock', request: RequestDetails): Evidence[] {
   // Nobody waits for the response, but the transaction may still be retried.
   if (request.state === 'aborted' && request.open > 0) return [];
-  const commits = refusedCommits(request).filter(({ error = '' }) => CONFLICT.test(error));
+  const commits = refusedCommits(request).filter(({ error = '' }) => kindOf(error) === kind);
   return [
-    ...failedAs('deadlock', request).map((step) => evidence(step, conflictOf(request, step))),
-    ...commits.map((step) => ({ ...evidence(step, conflictOf(request, step)), ...lastOf(request, step) })),
+    ...failedAs(kind, request).map((step) => evidence(step, conflictOf(kind, request, step))),
+    ...commits.map((step) => ({ ...evidence(step, conflictOf(kind, request, step)), ...lastOf(request, step) })),
   ];
 }
 
-function conflictOf({ outcome, failedAttempts, status = 0, state }: RequestDetails, { error }: Step): string {
+const IN_THE_WAY = {
+  deadlock: "Two transactions were in each other's way",
+  conflict: 'Another transaction changed what this one had read',
+};
+
+function conflictOf(kind: keyof typeof IN_THE_WAY, request: RequestDetails, { error }: Step): string {
+  const { outcome, failedAttempts, status = 0, state } = request;
   const isDone = outcome === 'committed' && status < 500 && state === 'responded';
   const rollbacks = `${failedAttempts} ${failedAttempts === 1 ? 'rollback' : 'rollbacks'}`;
-  const response = state === 'aborted' ? 'its client had disconnected' : `responded ${status}`;
+  const responded = isWork(request) ? (status < 500 ? 'was done' : 'failed') : `responded ${status}`;
+  const response = state === 'aborted' ? 'its client had disconnected' : responded;
   const end = isDone ? `committed after ${rollbacks}` : `not retried with success, and ${response}`;
-  return `Two transactions were in each other's way (${error}); ${end}`;
+  return `${IN_THE_WAY[kind]} (${error}); ${end}`;
 }
 
 /** An error that is accounted for by a statement, a service or COMMIT is not counted again. */
-function failedHandlers({ status = 0, steps, method, route }: RequestDetails): Evidence[] {
-  const thrown = status < 500 ? undefined : of(steps, 'threw').find(({ known }) => known !== true);
+function failedHandlers({ status = 0, steps, route, method }: RequestDetails): Evidence[] {
+  const all = of(steps, 'threw');
+  const second = all.find(({ error = '' }) => error.includes('ERR_HTTP_HEADERS_SENT'));
+  const thrown = second ?? (status < 500 ? undefined : all.find(({ known }) => known !== true));
   if (!thrown) return [];
-  const about = thrown.where === undefined ? route : undefined;
-  return [
-    { ...evidence(thrown, `The handler failed with ${thrown.error}`), about, into: [`retries ${method} ${route}`] },
-  ];
+  // The stack of a time limit has no line of the application, but its call has.
+  const { where } = thrown.where === undefined ? (of(steps, 'call').findLast(isOf(thrown)) ?? thrown) : thrown;
+  const found = {
+    ...evidence(thrown, `The ${isWork({ method }) ? 'work' : 'handler'} failed with ${thrown.error}`),
+    where,
+  };
+  if (second) {
+    const cause = `The handler responded ${status}, went on, and failed with ${second.error}`;
+    Object.assign(found, {
+      cause,
+      fix: 'Return after the first response: what follows it is done without need, or wrong.',
+    });
+  }
+  return [{ ...found, about: where === undefined ? route : undefined }];
 }
 
-const BUSY_POOL =
-  'There are many transactions, and none had its connection for long: look at the load first. A larger pool helps where the database has cores to spare.';
+const isOf =
+  (thrown: Step) =>
+  ({ error }: Step): boolean =>
+    error !== undefined && error === thrown.error;
+
+export const BUSY_POOL =
+  'No transaction had its connection for long: look at how many of these statements one request sends at once, then at the load. A larger pool helps where the database has cores to spare.';
 
 /** Until its response, each wait for a connection that was long or without result, and the transaction that was open meanwhile. */
 function waitsOf({ steps, milliseconds = Infinity }: RequestDetails): (readonly [Step, Step | undefined])[] {
@@ -376,13 +449,19 @@ function waitsOf({ steps, milliseconds = Infinity }: RequestDetails): (readonly 
   });
 }
 
-const waitOf = ({ took, error }: Step): string =>
-  error === undefined ? `Waited ${ms(took)} for a connection` : `Got no connection after ${ms(took)} (${error})`;
+function waitOf({ took, error, pool }: Step): string {
+  const of = pool === undefined ? '' : ` of ${pool}`;
+  return error === undefined
+    ? `Waited ${ms(took)} for a connection${of}`
+    : `Got no connection${of} after ${ms(took)} (${error})`;
+}
 
 function secondConnections(request: RequestDetails): Evidence[] {
   return waitsOf(request).flatMap(([step, begun]) => {
     if (begun === undefined) return [];
-    const { where, took } = step;
+    const { took } = step;
+    // A transaction that waits has sent no statement: the last one before it is known.
+    const where = step.where ?? request.steps.findLast((one) => one.at <= step.at && one.where !== undefined)?.where;
     const cause = `A second connection is taken inside of a transaction that holds one: ${waitOf(step)}, and kept its own`;
     return [{ cause, where, about: where === undefined ? request.route : undefined, lost: took, step }];
   });
@@ -392,19 +471,21 @@ function secondConnections(request: RequestDetails): Evidence[] {
 function shortages(request: RequestDetails): Evidence[] {
   return waitsOf(request).flatMap(([step, begun]) => {
     if (begun !== undefined) return [];
-    const { took, doing, heldAt, heldBy, where, shares } = step;
+    const { took, doing, heldAt, heldBy, where, shares, pool } = step;
     const cause = doing === undefined ? waitOf(step) : `${waitOf(step)}; ${doing}`;
     const fix = doing !== undefined && heldBy === undefined ? BUSY_POOL : undefined;
-    const into = [`second connection ${heldBy}`, 'pool'];
-    return [{ cause, where: heldAt ?? where, about: heldBy, fix, lost: took, into, shares, step }];
+    const into = [`leak ${heldAt}`, `second connection ${heldBy}`, `pool ${pool ?? ''}`];
+    return [{ cause, where: heldAt ?? where, about: heldBy, fix, lost: took, into, shares, pool, step }];
   });
 }
 
+const OUTLIVES = 'This was written outside of a transaction that was rolled back: what it wrote stays';
 const WRITES = /^(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|WITH\b.*\b(?:INSERT|UPDATE|DELETE))\b/i;
 
 /** A response of 4xx is a decision to refuse: what was committed before it is maybe half of the work. */
-function errorsCommitted({ steps, status = 0 }: RequestDetails): Evidence[] {
-  if (status < 400) return [];
+function errorsCommitted({ steps, method, status = 0 }: RequestDetails): Evidence[] {
+  // Work may commit in parts.
+  if (status < 400 || isWork({ method })) return [];
   const committed = new Set(of(steps, 'commit').map(({ span }) => span));
   const last = of(steps, 'statement').findLast(
     ({ span, sql = '', where, outside, error }) =>
@@ -416,36 +497,44 @@ function errorsCommitted({ steps, status = 0 }: RequestDetails): Evidence[] {
 
 const hasFailed = ({ error, status = 0 }: Step): boolean => error !== undefined || status >= 500;
 
-const isSameCall = (one: Step, other: Step): boolean =>
-  one.host === other.host && one.method === other.method && one.where === other.where;
+const isSame = (one: Step, other: Step): boolean =>
+  one.host === other.host && one.method === other.method && one.where === other.where && one.sql === other.sql;
 
-function hiddenFailures({ steps, status = 500, milliseconds = 0 }: RequestDetails): Evidence[] {
-  const calls = of(steps, 'call').filter(({ at }) => at <= milliseconds);
-  return calls.flatMap((step, i) => {
-    const { host, method = '', error = '', status: its } = step;
-    const isRepeated = calls.slice(i + 1).some((later) => isSameCall(step, later));
-    if (status >= 400 || !hasFailed(step) || isRepeated || CANCELLED.test(error)) return [];
-    const cause = `Responded ${status} although its call ${method} ${host} failed with ${its ?? error}`;
-    return [{ cause, where: step.where, about: host, fails: method !== 'GET', step }];
+function hiddenFailures(request: RequestDetails): Evidence[] {
+  const { steps, status = 500, milliseconds = 0 } = request;
+  const done = isWork(request) ? 'Was done' : `Responded ${status}`;
+  if (status >= 400) return [];
+  const sent = steps.filter(({ kind, at }) => (kind === 'call' || kind === 'statement') && at <= milliseconds);
+  return sent.flatMap((step, i): Evidence[] => {
+    const { kind, host, method = '', sql = '', error = '', status: its = 0 } = step;
+    // Nobody sees a status that a delivery does not look at.
+    const isRefused = isWork(request) && its >= 400 && method !== 'GET';
+    const isRepeated = sent.slice(i + 1).some((later) => isSame(step, later));
+    if (!(hasFailed(step) || isRefused) || isRepeated || CANCELLED.test(error)) return [];
+    if (kind === 'call') {
+      const cause = `${done} although its call ${method} ${host} failed with ${its || error}`;
+      return [{ cause, where: step.where, about: host, fails: method !== 'GET', step }];
+    }
+    if (kindOf(error) !== 'failed statement') return [];
+    const fix = 'Pass the failure on, or say in the response what was not done; where it is meant, nothing is wrong.';
+    const found = evidence(step, `${done} although the database refused a statement: ${error}`);
+    return [{ ...found, fix, fails: WRITES.test(sql) }];
   });
 }
 
-const NO_PAUSE_MS = 50;
-const MOST_ATTEMPTS = 3;
+/** Nobody knows whether the other server has done it. */
+function repeatedCalls({ steps }: RequestDetails): Evidence[] {
+  const calls = of(steps, 'call').filter(({ method = 'GET' }) => !/^(?:GET|HEAD|OPTIONS|PUT|DELETE)$/.test(method));
+  return calls.flatMap((step, i): Evidence[] => {
+    const { host, method, error, where } = step;
+    if (error === undefined || !calls.slice(i + 1).some((later) => isSame(step, later))) return [];
+    const cause = `The call ${method} ${host} failed with ${error} and was sent again: the server may have done it twice`;
+    return [{ cause, where, about: host, fails: true, step }];
+  });
+}
 
+/** A call that is tried again until it succeeds. */
 const isRetried = (calls: readonly Step[]): boolean => calls.slice(0, -1).every(hasFailed);
-
-function retries({ steps }: RequestDetails): Evidence[] {
-  const groups = groupedBy(of(steps, 'call'), ({ method, host, where }) => `${method} ${host} ${where}`);
-  return groups.flatMap((calls): Evidence[] => {
-    const [step] = calls;
-    const { host, method = '', where, status, error } = step ?? {};
-    const pauses = calls.slice(1).map(({ at }, i) => at - (calls[i]?.at ?? 0) - (calls[i]?.took ?? 0));
-    if (calls.length < MOST_ATTEMPTS || !isRetried(calls) || pauses.some((pause) => pause > NO_PAUSE_MS)) return [];
-    const cause = `The call ${method} ${host} was retried ${calls.length - 1} times without pause, after it had failed with ${status ?? error}`;
-    return [{ cause, where, about: host, step }];
-  });
-}
 
 /** Statements with one text, and calls to one server from one line, before the response; not those that are retried. */
 function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evidence[] {
@@ -465,15 +554,31 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
     const times = `${dropped > 0 ? 'at least ' : ''}${same.length} times`;
     if (kind === 'call') {
       const all = same.reduce((sum, { took = 0 }) => sum + took, 0);
-      const cause = `One request called ${host} ${times}, for ${ms(all)} in all`;
-      const fix = 'Ask once for all, or send the calls at the same time.';
-      return [{ cause, where, about: host, fix, lost: all, step }];
+      const refused = same.filter(({ status = 0 }) => status >= 400);
+      const replies = refused.length === 0 ? '' : `; ${refused.length} of them got ${refused[0]?.status}`;
+      const atOnce = Math.max(...same.map((one) => same.filter(({ at }) => at >= one.at && at < ends(one)).length));
+      if (atOnce >= MANY_AT_ONCE) {
+        const fix = 'Send a few at a time: the other server, or its limit, refuses or delays so many.';
+        return [{ cause: `One request sent ${host} ${atOnce} calls at once${replies}`, where, about: host, fix, step }];
+      }
+      const cause = `One request called ${host} ${times}, for ${ms(all)} in all${replies}`;
+      return [{ cause, where, about: host, fix: 'Ask once for all, or a few at a time.', lost: all, step }];
     }
     const from = others.length === 0 ? '' : `, from ${others.length + 1} lines, ${most.length} of them from this one`;
     const lost = same.reduce((sum, { took = 0 }) => sum + took, 0);
-    return [{ cause: `One request sent the statement ${times}${from}`, sql, where, lost, step }];
+    const fix = ALIKE_FIX.find(([verb]) => verb.test(sql ?? ''))?.[1];
+    return [
+      { cause: `One request sent the statement ${times}${from}`, sql, where, lost, fix, times: same.length, step },
+    ];
   });
 }
+
+const ends = ({ at, took = 0 }: Step): number => at + took;
+const MANY_AT_ONCE = 20;
+const ALIKE_FIX: readonly (readonly [RegExp, string])[] = [
+  [/^INSERT\b/i, 'Write all rows with one INSERT, which takes several.'],
+  [/^(?:UPDATE|DELETE)\b/i, 'Change all rows with one statement: `WHERE id = ANY ($1)`.'],
+];
 
 function groupedBy(steps: readonly Step[], nameOf: (step: Step) => string): Step[][] {
   const groups = new Map<string, Step[]>();
@@ -485,15 +590,25 @@ function groupedBy(steps: readonly Step[], nameOf: (step: Step) => string): Step
   return [...groups.values()];
 }
 
+const AROUND = 'Do it before BEGIN or after COMMIT.';
+const ON_CONNECTION = 'Resolve the service from the scope of the transaction, and inject IConnection.';
 /** The cause of each finding of the transaction check, and the trouble by which the steps show more of it; its message may name a requested path. */
-const FINDINGS: Readonly<Record<string, readonly [cause: string, shownAs?: TroubleKind]>> = {
-  'outside-statement': ['A statement was sent outside of the open transaction, so a rollback does not undo it'],
+const FINDINGS: Readonly<Record<string, readonly [cause: string, shownAs?: TroubleKind, fix?: string]>> = {
+  'outside-statement': [
+    'A statement was sent outside of the open transaction, so a rollback does not undo it',
+    'survived rollback',
+    ON_CONNECTION,
+  ],
   'second-connection': ['A second connection was asked for while a transaction held one', 'second connection'],
-  'http-request': ['Another server was asked while a transaction was open, which kept its locks', 'idle transaction'],
+  'http-request': [
+    'Another server was asked while a transaction was open, which kept its locks',
+    'idle transaction',
+    AROUND,
+  ],
   'connection-write': ['Another server got data while a transaction was open, which a rollback does not undo'],
   'file-write': ['A file was written while a transaction was open, which a rollback does not undo'],
   'child-process': ['A process was started while a transaction was open, which a rollback does not undo'],
-  gap: ['A transaction was open for long without a statement, and kept its locks', 'idle transaction'],
+  gap: ['A transaction was open for long without a statement, and kept its locks', 'idle transaction', AROUND],
   'repeated-statement': ['One statement was sent again and again', 'N+1'],
   'too-many-statements': ['A request sent more statements than its budget', 'N+1'],
   'error-committed': ['What was written was committed, though the response refuses the work', 'error committed'],
@@ -502,9 +617,13 @@ const FINDINGS: Readonly<Record<string, readonly [cause: string, shownAs?: Troub
 
 function findings({ steps }: RequestDetails): Evidence[] {
   return of(steps, 'finding').map((step) => {
-    const { found = '', key } = step;
-    const [cause = `The transaction check found ${found}`] = FINDINGS[found] ?? [];
-    return { ...evidence(step, key === undefined ? cause : `${cause}: in ${key}`), about: found };
+    const { found = '', key, at } = step;
+    const [cause = `The transaction check found ${found}`, , fix] = FINDINGS[found] ?? [];
+    const before = steps.findLast((one) => one.kind === 'statement' && one.where !== undefined && ends(one) < at);
+    const where = found === 'gap' && before ? before.where : step.where;
+    const between = where === step.where ? '' : `, between this line and ${step.where}`;
+    const what = `${cause}${between}${key === undefined ? '' : `: in ${key}`}`;
+    return { ...evidence(step, what), where, about: found, fix };
   });
 }
 
@@ -541,8 +660,13 @@ function idleTransactions(request: RequestDetails): Evidence[] {
 }
 
 /** A scope that is still open, or was closed long after the response of its request. */
-export function leakOf(box: string | undefined, where: string | undefined, { limitMs }: Limits): Evidence {
-  const cause = `A scope (${box}) is open for more than ${limitMs / 1000} s after its request was complete`;
+export function leakOf(
+  box: string | undefined,
+  where: string | undefined,
+  { limitMs }: Limits,
+  after = 'after its request was complete',
+): Evidence {
+  const cause = `A scope (${box}) is open for more than ${limitMs / 1000} s ${after}`;
   return { cause, where, about: box };
 }
 
@@ -561,33 +685,51 @@ function aborted({ steps, milliseconds, method, route, state }: RequestDetails):
 }
 
 /** Said only where nothing else explains it. */
-function slow({ milliseconds = 0, steps: all, route, state }: RequestDetails, { slowMs }: Limits): Evidence[] {
+function slow({ milliseconds = 0, steps: all, method, route, state }: RequestDetails, { slowMs }: Limits): Evidence[] {
   if (state === 'aborted' || milliseconds < slowMs) return [];
   const steps = all.filter(({ kind }) => kind !== 'scope');
   const [longest] = steps.toSorted((one, other) => (other.took ?? 0) - (one.took ?? 0));
-  const [begin, lost] = [`Took ${ms(milliseconds)}`, milliseconds];
+  const disposal = `failed disposal ${method} ${route}`;
   const late = Math.max(of(steps, 'responded')[0]?.late ?? 0, longest?.late ?? 0);
-  const { took = 0, late: itsLate = 0, kind, key, where: at, sql } = longest ?? {};
+  const { took = 0, late: itsLate = 0, kind, key, sql } = longest ?? {};
+  const found = (cause: string, step: Step | undefined, more: Partial<Evidence> = {}): Evidence[] => {
+    const where = step?.where;
+    const about = where === undefined ? route : undefined;
+    const facts = { where, about, lost: milliseconds, into: [disposal], step, ...more };
+    return [{ cause: `Took ${ms(milliseconds)}, ${cause}`, ...facts }];
+  };
   // A driver that is synchronous keeps the process for as long as its statement takes.
   const isOwn = kind === 'statement' && took >= milliseconds / 2 && itsLate >= took * 0.9;
   if (late >= milliseconds / 2 && !isOwn) {
-    const cause = `${begin}, for ${ms(late)} of which this process was busy with something else, or had no processor`;
-    const fix = 'Look at the load of the machine: no code of the application kept this process for long.';
-    return [{ cause, about: 'late', fix, lost, into: ['blocked loop'] }];
+    const cause = `for ${ms(late)} of which this process computed, for this request or another, or had no processor`;
+    const fix = 'Look for the card of a blocked loop; where there is none, the machine was busy.';
+    return found(cause, undefined, { about: 'late', fix, into: ['blocked loop', disposal] });
   }
   if (took >= milliseconds / 2) {
     const what = kind === 'created' ? `creating ${key}` : (LONG_STEPS[kind ?? ''] ?? `a ${kind}`);
+    const at = longest?.where;
+    // The other half of a deadlock waited for it.
+    const into = [`deadlock ${at}`, `conflict ${at}`, disposal];
     const about = at === undefined ? `${route} ${what}` : undefined;
-    return [{ cause: `${begin}, of which ${ms(took)} in ${what}`, where: at, sql, about, lost, step: longest }];
+    const fix = LOCKS.test(sql ?? '') ? WAITS_FOR_ROWS : undefined;
+    return found(`of which ${ms(took)} in ${what}`, longest, { sql, about, fix, into });
   }
   const gap = longestGap(steps, milliseconds);
-  const where = gap.after?.where;
-  const after = where === undefined ? 'before the first line that is known' : 'after this line';
+  if (gap.took < milliseconds / 4) {
+    const fix = 'Open the request, and look at its steps.';
+    return found(`spread over its steps; the longest took ${ms(took)}`, longest, { sql, fix });
+  }
+  const isKnown = gap.after?.where !== undefined;
+  const after = isKnown ? 'after this line' : 'before the first line that is known';
   const isAll = gap.took >= milliseconds / 2;
-  const cause = `${begin}, ${isAll ? '' : 'no half of it in one step; '}${ms(gap.took)} of it passed ${after}, without a statement, call or wait`;
-  const fix = `Look at what the code does ${where === undefined ? 'before that' : 'after the line'}: it waits or computes there.`;
-  return [{ cause, where, about: where === undefined ? route : undefined, fix, lost, step: gap.after }];
+  const cause = `${isAll ? '' : 'no half of it in one step; '}${ms(gap.took)} of it passed ${after}, without a statement, call or wait`;
+  const fix = `Look at what the code does ${isKnown ? 'after the line' : 'before that'}: it waits or computes there.`;
+  return found(cause, gap.after, { fix });
 }
+
+const LOCKS = /^(?:UPDATE|DELETE|MERGE)\b|\bFOR (?:NO KEY )?(?:UPDATE|SHARE)\b/i;
+const WAITS_FOR_ROWS =
+  'It locks rows, so it waits for each transaction that has them: do nothing slow after this line, or any that locks the same rows, and before COMMIT. Else look at the plan with EXPLAIN.';
 
 const LONG_STEPS: Readonly<Record<string, string>> = {
   statement: 'one statement',

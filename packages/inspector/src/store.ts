@@ -1,53 +1,97 @@
 import type { Container, Key } from '@ambit/container';
+import { instancesOf, openScopes } from '@ambit/container/tools';
+import type { ObservedWork } from '@ambit/transaction/extension';
 import { Lateness } from './loop.js';
-import { boxBelow, boxOf, errorName, label, lineageOf, ms } from './names.js';
+import { boxOf, causesOf, errorName, label, lineageOf, ms, nameOf } from './names.js';
+import { messageOf } from './messages.js';
 import { type Arrival, type Facts, type Recorded, RequestRecord } from './requests.js';
-import { causeOf, leakOf, LONG_WAIT_MS, type Limits, MOST_ALIKE, type Sign, signOf, signsOf } from './signs.js';
-import { type Row, Totals } from './totals.js';
+import {
+  callerOf,
+  causeOf,
+  leakOf,
+  LONG_WAIT_MS,
+  type Limits,
+  MOST_ALIKE,
+  type Sign,
+  signOf,
+  signsOf,
+} from './signs.js';
+import { IN_A_ROW, Responses, Row, rowOf, Runs } from './totals.js';
+import { definitionsOf } from './v8.js';
 import { type Definition, Troubles } from './troubles.js';
-import { Where } from './where.js';
-import type { ExplainedRequest, Now, OpenScope, Outcome, Share, State, StepKind } from './wire.js';
+import { KnownLines, Where } from './where.js';
+import { WORK } from './kinds.js';
+import type { ExplainedRequest, Now, OpenScope, Outcome, Point, Share, State, StepKind } from './wire.js';
 
 export interface StoreOptions extends Limits {
-  /** The numbers of requests that are kept: without trouble, and with trouble. */
-  readonly keep: number;
-  readonly keepTrouble: number;
   /** Milliseconds that only go up. */
   readonly now: () => number;
-  /** The request on whose behalf this code runs. */
-  readonly current: () => RequestRecord | undefined;
   /** The request that began what runs here, maybe long ago. */
-  readonly origin?: () => RequestRecord | undefined;
+  readonly origin: () => RequestRecord | undefined;
   /** The line of a service. */
   readonly definition?: Definition;
+  /** The scopes that are open. */
+  readonly open?: () => readonly Container[];
   /** Scopes that are opened now are the inspector's own. */
   readonly isPaused?: () => boolean;
+  /** Code that runs from here on in this asynchronous context does so on behalf of the work. */
+  readonly enter?: (work: RequestRecord) => void;
 }
 
 /** The facts about an open scope. It keeps no reference to the container, so the inspector keeps nothing in memory. */
 interface OpenedScope {
   readonly id: number;
-  readonly box: string;
+  readonly kind: Kind;
   readonly opened: number;
   readonly request: RequestRecord | undefined;
   /** In its request. */
   readonly record: Recorded | undefined;
   readonly where: Where | undefined;
-  readonly services: Row[];
+  /** The instances that it keeps and has not disposed, in order. */
+  readonly keys: Key[];
   inTransaction: boolean;
+  /** The connection of its transaction. */
+  held: Held | undefined;
   /** It is older than the limit, and its request is complete. */
   leaked: boolean;
 }
 
-/** A transaction of this process, or a statement outside of one, which has a connection. */
+/** A kind of scope, by its tags and those around it. */
+class Kind {
+  readonly box: string;
+  /** Transactions open and dispose such scopes: no line of the application is to blame. */
+  isOfTransactions = false;
+  readonly #below = new Map<string, Kind>();
+
+  constructor(box: string) {
+    this.box = box;
+  }
+
+  below({ tags }: Container): Kind {
+    const name = tags.length === 1 ? (tags[0] ?? '') : nameOf(tags);
+    const known = this.#below.get(name);
+    if (known) return known;
+    const kind = new Kind(`${this.box} > ${nameOf(tags)}`);
+    if (this.#below.size < MOST_KINDS) this.#below.set(name, kind);
+    return kind;
+  }
+}
+
+/** A connection that is checked out of a pool. */
 interface Held {
+  readonly pool: object | undefined;
   readonly request: RequestRecord | undefined;
   readonly since: number;
   until: number | undefined;
-  /** The line of its last statement; before the first, the line that opened its scope. */
+  /** The line of the last statement of its transaction; else the line that took it. */
   last: Where | undefined;
+  /** It is out for longer than the limit, and its request is complete. */
+  leaked: boolean;
 }
 
+/** The requests that are kept: without trouble, and with trouble. */
+const MOST_NEWEST = 300;
+const MOST_TROUBLED = 1000;
 /** Tags may be made from data. */
 const MOST_KINDS = 100;
 /** The newest are known where more scopes than these are open. */
@@ -55,14 +99,10 @@ const MOST_OPEN = 5000;
 const MOST_SHOWN = 5;
 /** Those who waited for a connection look at them within the same milliseconds. */
 const MOST_ENDED = 512;
-/** Holders of so long ago are shown, at rest. */
-const RECENT_MS = 5000;
 /** Code that still runs so long after a request has completed does not belong to it. */
 const AFTERWARDS_MS = 1000;
 const MOST_LINGERING = 100;
-const MOST_ROWS = 1000;
-const MOST_SERVICES = 2000;
-const DEEPEST_CAUSE = 10;
+const FAILURES_IN_A_ROW = 3;
 /** The step with which a transaction completes. */
 const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
   committed: 'commit',
@@ -73,13 +113,20 @@ const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
 /** Keeps a bounded part of what happens: requests, each with its records; totals by name; and troubles by cause. */
 export class Store {
   readonly lateness = new Lateness();
-  readonly routes = new Totals(MOST_ROWS);
-  readonly statements = new Totals(MOST_ROWS);
-  readonly services = new Totals(MOST_SERVICES);
+  /** The number of rows that statements have given. */
+  rows = 0;
+  /** The oldest first. */
+  readonly points: Point[] = [];
+  readonly #routes = new Map<string, Responses>();
+  readonly #runs = new Map<string, Runs>();
+  /** The record of work in progress; it is its own where the work is no part of other work. */
+  readonly #works = new WeakMap<object, { record: RequestRecord; isOwn: boolean }>();
+  readonly statements = new Map<string, Row>();
   readonly #options: StoreOptions;
   /** The newest requests without trouble, in order of arrival, and those with trouble, in the order of that. */
   readonly #newest = new Map<number, RequestRecord>();
   readonly #troubled = new Map<number, RequestRecord>();
+  readonly #byRaw = new WeakMap<object, RequestRecord>();
   /** Higher after each change. */
   #version = 0;
   /** The version with the newest trouble. */
@@ -93,28 +140,36 @@ export class Store {
   /** The oldest first. */
   readonly #openScopes = new Map<number, OpenedScope>();
   #ids = 0;
+  /** The first scope of a request is, most often, its host's. */
+  readonly #lines = new KnownLines();
   readonly #transactions = { committed: 0, refused: 0, 'rolled back': 0, unknown: 0 };
+  /** The oldest first, by connection; of a foreign pool by the scope of the transaction. */
   readonly #holding = new Map<object, Held>();
+  readonly #asked = new WeakMap<object, Held>();
+  /** Each has a name, but the first. */
+  readonly #pools = new Map<object, Pick<Facts, 'pool'>>();
   readonly #ended: Held[] = [];
   /** The requests that have ended, while statements and calls of theirs go on, by line. */
   readonly #lingering = new Map<string, Set<number>>();
-  /** The newest record, and the longest time without one that ended lately: that of the request before it. */
-  #newestRecord: { readonly request: RequestRecord; readonly at: number } | undefined;
-  #longestGap: { readonly request: RequestRecord; readonly at: number; readonly took: number } | undefined;
 
   /** Starts with the application scope and the scopes that are open already. */
   constructor(application: Container, open: readonly Container[], options: StoreOptions) {
     this.#options = options;
     this.#troubles = new Troubles(options.definition);
-    for (const scope of [application, ...open]) this.#open(scope, boxOf(lineageOf(scope)), true, undefined);
+    for (const scope of [application, ...open]) {
+      const above = scope.parent && this.#scopes.get(scope.parent)?.kind;
+      this.#open(scope, above?.below(scope) ?? new Kind(boxOf(lineageOf(scope))), true, undefined);
+    }
   }
 
   now(): number {
     return this.#options.now();
   }
 
+  /** The request on whose behalf this code runs. */
   current(): RequestRecord | undefined {
-    return this.#options.current();
+    const origin = this.origin();
+    return origin?.includes(this.now()) ? origin : undefined;
   }
 
   /** True if the scope is one of this application. */
@@ -123,7 +178,7 @@ export class Store {
   }
 
   origin(): RequestRecord | undefined {
-    return (this.#options.origin ?? this.#options.current)();
+    return this.#options.origin();
   }
 
   // ---- What happens.
@@ -140,26 +195,37 @@ export class Store {
     if (!request) return undefined;
     const { took = 0 } = facts;
     const now = this.now();
-    // A message with a duration is published when that is over.
-    const record: Recorded = { kind, at: Math.max(0, now - request.start - took), ...facts };
-    const span = opened?.request && opened.record?.span;
-    if (span !== undefined) record.span = span;
     const late = took >= LONG_WAIT_MS ? this.lateness.within(now - took, now) : 0;
-    if (late > 0) record.late = late;
-    if (error !== undefined) {
-      record.error = errorName(error);
-      if (isObject(error)) this.#named.add(error);
-    }
-    request.add(record);
-    this.#touch(request);
+    const failure = error === undefined ? undefined : this.#nameOf(kind, error, facts);
+    // A message with a duration is published when that is over.
+    request.add(kind, Math.max(0, now - request.start - took), facts, opened?.record?.span, failure, late);
+    request.version = ++this.#version;
+    // A response that nobody reads ends after the work, and what nobody awaits may fail after the response.
+    if ((kind === 'call' || error !== undefined) && request.over) this.#judge(request);
     return request;
+  }
+
+  #nameOf(kind: StepKind, error: unknown, { place }: Facts): string {
+    const message = messageOf(error, place?.source);
+    // The handler that passes on the failure of a call has a card of its own.
+    if (isObject(error) && kind !== 'call') this.#named.add(error);
+    return message === undefined ? errorName(error) : `${errorName(error)}: ${message}`;
   }
 
   arrive(arrival: Arrival): RequestRecord {
     const record = new RequestRecord(++this.#arrived, arrival, this.now(), this.#options.slowMs);
-    keepNewest(this.#newest, record, this.#options.keep);
+    if (arrival.raw) this.#byRaw.set(arrival.raw, record);
+    keepNewest(this.#newest, record, MOST_NEWEST);
     this.#touch(record);
     return record;
+  }
+
+  /** @ambit/replay has kept a request, in a file if it writes to a folder. */
+  recordedAs(raw: object, file: string | undefined): void {
+    const record = this.#byRaw.get(raw);
+    if (!record || file === undefined) return;
+    record.summary.recording = file;
+    this.#touch(record);
   }
 
   /** @param status - of the response; undefined where the client disconnected before it was complete */
@@ -168,7 +234,8 @@ export class Store {
     const now = this.now();
     if (status === undefined) record.aborted(now);
     else record.responded(status, now, this.lateness.within(record.start, now));
-    this.#addToRoute(record);
+    if (record.isWork) this.#noticeFailures(record);
+    else if (status !== undefined) this.#noticeTurn(record.name, status);
     this.#touch(record);
     this.#judge(record);
   }
@@ -177,7 +244,9 @@ export class Store {
   goesOn(place: Where): void {
     const origin = this.origin();
     const { milliseconds = Infinity, state } = origin?.summary ?? {};
-    if (!origin || this.now() - origin.start - milliseconds < AFTERWARDS_MS) return;
+    // A loop over rows goes on for a while, too, but ends.
+    if (!origin || origin.isWork || this.now() - origin.start - milliseconds < Math.max(AFTERWARDS_MS, milliseconds))
+      return;
     const { line } = place;
     if (line === undefined || origin.lingers(line) < MOST_ALIKE) return;
     const ids = this.#lingering.get(line) ?? new Set();
@@ -192,24 +261,21 @@ export class Store {
     this.#note(origin, sign);
   }
 
-  /** The request whose code ran while nothing else could, until now: it made the last record before that. */
-  busy(late: number): RequestRecord | undefined {
-    const now = this.now();
-    const gaps = [this.#longestGap, this.#newestRecord && { ...this.#newestRecord, took: now - this.#newestRecord.at }];
-    const isIt = (took: number): boolean => took > late / 2 && took < late + AFTERWARDS_MS / 4;
-    return gaps.find((gap) => gap && now - gap.at < late + AFTERWARDS_MS / 4 && isIt(gap.took))?.request;
-  }
-
   /** A handler of the current request has failed. The statement, COMMIT or service that the error came from may have said so already. */
-  failed(error: unknown): void {
-    const request = this.current();
+  failed(error: unknown, request = this.current()): void {
     if (!request) return;
     if (isObject(error)) {
       if (this.#thrown.get(error) === request) return;
       this.#thrown.set(error, request);
     }
-    const known = chainOf(error).some((one) => this.#named.has(one));
-    this.record('threw', { place: Where.of(error), ...(known && { known }) }, { of: request, error });
+    try {
+      const known = causesOf(error).some((one) => this.#named.has(one));
+      this.record('threw', { place: Where.of(error), ...(known && { known }) }, { of: request, error });
+    } catch {
+      // An object that an application throws may throw when it is read.
+    }
+    // It went on after its response.
+    if (request.over) this.#judge(request);
   }
 
   /** Adds a trouble outside of requests. */
@@ -218,6 +284,10 @@ export class Store {
     const failed = status >= 500 || state === 'aborted';
     this.#troubles.add(sign, Date.now(), record && { id: record.id, name: record.name, failed });
     this.#noticedAt = ++this.#version;
+  }
+
+  get arrived(): number {
+    return this.#arrived;
   }
 
   /** Adds the problems of the graph once: they are no occurrences. */
@@ -229,43 +299,126 @@ export class Store {
     const above = scope.parent && this.#scopes.get(scope.parent);
     // A scope without a known parent belongs to another application in this process.
     if (!above || this.#options.isPaused?.() === true) return;
-    this.#open(scope, boxBelow(above.box, scope), false, above.request ?? this.current());
+    const kind = above.kind.below(scope);
+    const around = this.#around(above);
+    // A timer may run in the context that the run before has entered.
+    const isNext = around?.enteredMs !== undefined && around !== above.request && !scope.hasTag('transaction');
+    if (around && !isNext) return this.#open(scope, kind, false, around);
+    // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
+    const place = new Where(scope.createScope);
+    const work = this.#begin(nameOf(scope.tags), place, this.#options.limitMs);
+    this.#options.enter?.(work);
+    this.#open(scope, kind, false, work);
   }
 
   closed(scope: object): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    const { id, request, services } = entry;
+    const { id, request } = entry;
     this.#scopes.delete(scope);
     this.#openScopes.delete(id);
-    for (const service of services) service.count('alive', -1);
     this.#leaves(scope, entry);
     if (!request) return;
     request.scopeClosed(entry.record, this.now());
     this.#touch(request);
+    // Its first scope is all that delimits it.
+    if (request.enteredMs !== undefined && entry.record?.span === 0) return this.#end(request);
     // A scope that is disposed late adds to a request that has its response.
     if (request.over && request.summary.open === 0) this.#judge(request);
+  }
+
+  /** Work begins. Returns what it belongs to: unless it is part of a request or of other work, it is one of its own. */
+  works(work: ObservedWork): RequestRecord | undefined {
+    const { scope, name, by } = work;
+    const opened = scope && this.#scopes.get(scope);
+    if (scope && !opened) return this.origin();
+    const around = name === undefined ? this.#around(opened) : undefined;
+    if (around && !around.isWork) return this.origin();
+    const place = name === undefined ? new Where() : undefined;
+    const record = around ?? this.#begin(name ?? 'transaction', place, undefined, definitionsOf([by])[0]);
+    this.#works.set(work, { record, isOwn: !around });
+    return record;
+  }
+
+  settled(message: { readonly work: object; readonly error?: unknown }): void {
+    const { record, isOwn = false } = this.#works.get(message.work) ?? {};
+    if (!record) return;
+    if ('error' in message) this.failed(message.error, record);
+    if (isOwn) this.#end(record);
+  }
+
+  /** The work of a scope has failed. */
+  workFailed(scope: object, error: unknown): void {
+    const request = this.#scopes.get(scope)?.request;
+    if (request?.isWork) this.failed(error, request);
+  }
+
+  /** The request or the work of a scope, unless that began long ago: it may be as long as the application. */
+  #around(scope: OpenedScope | undefined): RequestRecord | undefined {
+    const own = scope?.request;
+    return own && (!own.isWork || own.includes(this.now())) ? own : this.current();
+  }
+
+  #begin(name: string, place?: Where, enteredMs?: number, line = place?.line): RequestRecord {
+    const route = line === undefined ? name : `${name} ${line}`;
+    const record = this.arrive({ method: WORK, route: () => route, place, ...(enteredMs && { enteredMs }) });
+    const runs = rowOf(this.#runs, record.name, Runs);
+    const interval = runs?.begins(record.start);
+    if (interval === undefined) return record;
+    const cause = `${record.name} begins each ${ms(interval)} and takes longer: ${runs?.running} runs of it go on at once`;
+    this.#note(record, signOf({ kind: 'runs overlap', cause, where: line, about: record.name }));
+    return record;
+  }
+
+  #end(work: RequestRecord): void {
+    this.complete(work, work.hasThrown ? 500 : 200);
+  }
+
+  #noticeFailures(work: RequestRecord): void {
+    const { name, hasThrown } = work;
+    const failed = this.#runs.get(name)?.ends(hasThrown) ?? 0;
+    if (failed < FAILURES_IN_A_ROW) return;
+    const { steps } = work.details(this.now());
+    const { error, where = steps[0]?.where } = steps.findLast(({ kind }) => kind === 'threw') ?? {};
+    const cause = `${name} failed in each of its last ${failed} runs, now with ${error}`;
+    this.#note(work, signOf({ kind: 'fails each time', cause, where, about: name, fails: true }));
   }
 
   /** @param isKept - by its scope: of a transient one nobody knows for how long it is alive */
   created(scope: object, key: Key, took: number, isKept: boolean): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    const name = label(key);
-    const row = this.services.row(`${entry.box}: ${name}`);
-    row?.took(took);
-    if (row && isKept) {
-      row.count('alive');
-      entry.services.push(row);
-    }
-    this.record('created', { key: name, took }, { scope });
+    if (isKept) entry.keys.push(key);
+    this.record('created', { key, took }, { scope });
+  }
+
+  /** A connection was checked out. @param by - what its transaction, if it is for one, names as well */
+  takes(connection: object, { pool, by, place }: { pool?: object; by?: object; place?: Where | undefined }): Held {
+    const request = this.current();
+    const held = { pool, request, since: this.now(), until: undefined, last: place, leaked: false };
+    this.#holding.set(connection, held);
+    if (by) this.#asked.set(by, held);
+    const number = this.#pools.size + 1;
+    const name = number === 1 ? {} : { pool: `pool ${number}, first used by ${request?.name ?? OUTSIDE}` };
+    if (pool && !this.#pools.has(pool) && number <= MOST_KINDS) this.#pools.set(pool, name);
+    return held;
+  }
+
+  releases(connection: object): void {
+    const held = this.#holding.get(connection);
+    if (!held) return;
+    held.until = this.now();
+    this.#holding.delete(connection);
+    if (this.#ended.push(held) > MOST_ENDED) this.#ended.shift();
   }
 
   /** A transaction has a connection. */
-  acquired(scope: object): void {
+  acquired(scope: object, by: object): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    this.#holding.set(scope, { request: entry.request, since: this.now(), until: undefined, last: entry.where });
+    entry.held = this.#asked.get(by) ?? this.takes(scope, {});
+    entry.held.last = entry.where ?? entry.held.last;
+    entry.kind.isOfTransactions = true;
   }
 
   begun(scope: object, took: number): void {
@@ -276,24 +429,27 @@ export class Store {
   }
 
   /** @param scope - of its transaction; undefined of a statement outside of one */
-  statement(sql: string, took: number, place: Where | undefined, { scope, error }: Owner): void {
-    const held = scope && this.#holding.get(scope);
+  statement(sql: string, { took = 0, rows = 0, place }: Facts, { scope, error }: Owner): Row | undefined {
+    this.rows += rows;
+    const held = scope && this.#scopes.get(scope)?.held;
     if (held) held.last = place ?? held.last;
     const outside = scope === undefined;
-    if (outside && error === undefined)
-      this.#ends({ request: this.origin(), since: this.now() - took, until: this.now(), last: place });
-    const request = this.record('statement', { sql, took, place, ...(outside && { outside }) }, { scope, error });
-    const row = this.statements.row(sql);
-    if (!row) return;
+    const facts = { sql, took, place, ...(rows > 0 && { rows }), ...(outside && { outside }) };
+    const request = this.record('statement', facts, { scope, error });
+    const row = rowOf(this.statements, sql, Row);
+    if (!row) return undefined;
     row.took(took, request?.name);
     row.place ??= place;
-    if (error !== undefined) row.count('failed');
-    if (outside) row.count('outside');
+    row.failed += Number(error !== undefined);
+    return row;
   }
 
   refused(parent: object): void {
     this.#transactions.refused++;
-    this.#scopes.get(parent)?.request?.transactionFinished('refused');
+    const request = this.#scopes.get(parent)?.request;
+    if (!request) return;
+    request.transactionFinished('refused');
+    this.#touch(request);
   }
 
   finished(scope: object, outcome: Exclude<Outcome, 'refused'>, took: number, error: unknown): void {
@@ -303,25 +459,28 @@ export class Store {
     this.#transactions[outcome]++;
     entry.request?.transactionFinished(outcome);
     this.record(FINAL_STEP[outcome], { took }, { scope, error });
+    if (entry.request) this.#touch(entry.request);
   }
 
-  /** The holders of connections while another request waited: all of them, and the one that had its connection for longest. */
-  holders(from: number): Pick<Facts, 'doing' | 'heldAt' | 'heldBy' | 'shares'> {
+  /** The holders of a pool's connections while another request waited: all of them, and the one that had its connection for longest. */
+  holders(from: number, pool?: object): Pick<Facts, 'doing' | 'heldAt' | 'heldBy' | 'pool' | 'shares'> {
     const to = this.now();
-    const held = this.#heldSince(from);
+    const held = this.#heldSince(from).filter((one) => one.pool === pool);
     const [most] = held.toSorted((one, other) => shareOf(other, from, to) - shareOf(one, from, to));
     if (!most) return {};
-    const { request, since, until = to, last } = most;
+    const { request, since, until = to } = most;
     const name = request?.name ?? OUTSIDE;
-    const line = last?.line;
+    const line = lineOf(most);
     const who = `${name}${request ? ` (request ${request.id}${request.over ? ', which has its response' : ''})` : ''}`;
     const where = line === undefined ? '' : `, since ${line}`;
     // None of many short transactions is to blame.
     const isBusy = shareOf(most, from, to) < (to - from) / 2;
-    const doing = `meanwhile ${isBusy ? 'nobody had one for half of that; ' : ''}for longest ${who} had one, for ${ms(until - since)}${where}`;
+    const few = isBusy ? 'nobody kept one for half of that time; ' : '';
+    const doing = `meanwhile ${few}${who} had a connection for longest, ${ms(until - since)}${where}`;
     const shares = sharesOf(held, from, to);
-    if (isBusy) return { doing, shares };
-    return { doing, shares, heldBy: name, ...(line !== undefined && { heldAt: line }) };
+    const known = { doing, shares, ...(pool && this.#pools.get(pool)) };
+    if (isBusy) return known;
+    return { ...known, heldBy: name, ...(line !== undefined && { heldAt: line }) };
   }
 
   #heldSince(from: number): Held[] {
@@ -330,8 +489,8 @@ export class Store {
 
   // ---- What is known.
 
-  state(pool?: Now['pool'], since = 0): Pick<State, 'now' | 'requests' | 'troubles' | 'version'> {
-    const now = this.#now(pool);
+  state(pool?: Now['pool'], since = 0, after = 0): Pick<State, 'now' | 'requests' | 'troubles' | 'version'> {
+    const now = { ...this.#now(pool), process: this.points.filter(({ at }) => at > after) };
     const kept = [...this.#newest.values(), ...this.#troubled.values()];
     const changed = kept.filter(({ version }) => version > since);
     const requests = changed.toSorted((one, other) => one.id - other.id).map(({ summary }) => ({ ...summary }));
@@ -357,31 +516,19 @@ export class Store {
 
   /** Marks a request as changed, if it is kept. It is from now on if it has trouble. */
   #touch(record: RequestRecord): void {
-    const [at, last] = [this.now(), this.#newestRecord];
-    const took = at - (last?.at ?? at);
-    const { at: former = -Infinity, took: longest = 0 } = this.#longestGap ?? {};
-    if (last && (took > longest || at - former > AFTERWARDS_MS / 4))
-      this.#longestGap = { request: last.request, at, took };
-    this.#newestRecord = { request: record, at };
     record.summary.trouble = record.trouble;
     if (record.trouble && !this.#troubled.has(record.id)) {
       this.#newest.delete(record.id);
-      keepNewest(this.#troubled, record, this.#options.keepTrouble);
+      keepNewest(this.#troubled, record, MOST_TROUBLED);
     }
     record.version = ++this.#version;
   }
 
-  #addToRoute({ name, summary }: RequestRecord): void {
-    const { state, status = 0, milliseconds = 0, outcome, statements, statementMs } = summary;
-    const row = this.routes.row(name);
-    if (!row) return;
-    row.took(milliseconds);
-    if (state === 'aborted') row.count('aborted');
-    else if (status >= 500) row.count('failed');
-    else if (status >= 400) row.count('refused');
-    if (outcome !== undefined && outcome !== 'committed') row.count('rolledBack');
-    row.count('statements', statements);
-    row.count('statementMs', statementMs);
+  #noticeTurn(name: string, status: number): void {
+    const before = rowOf(this.#routes, name, Responses)?.responded(status);
+    if (before === undefined) return;
+    const cause = `${name} responded ${before} before, and ${status} to each of the last ${IN_A_ROW} requests`;
+    this.noticed(signOf({ kind: 'turned', cause, about: `${name} ${status}` }));
   }
 
   /** A request without trouble costs a comparison. */
@@ -389,98 +536,166 @@ export class Store {
     if (!record.suspicious) return;
     for (const sign of signsOf(record.details(this.now()), this.#options)) {
       // Once for each request and cause.
-      if (!record.has(sign)) this.#note(record, sign);
+      if (!record.has(sign)) this.#note(record, record.isWork ? ofWork(sign, record.name) : sign);
     }
   }
 
   #note(record: RequestRecord, sign: Sign): void {
     record.note(sign);
-    this.noticed({ ...sign, step: undefined }, record);
+    this.noticed({ ...sign, caller: callerOf(sign), step: undefined }, record);
     this.#touch(record);
   }
 
   /** @param isOlder - than the recording */
-  #open(scope: Container, box: string, isOlder: boolean, request: RequestRecord | undefined): void {
+  #open(scope: Container, kind: Kind, isOlder: boolean, request: RequestRecord | undefined): void {
     const opened = this.now();
-    // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
-    const where = isOlder ? undefined : new Where(scope.createScope);
-    const record = request?.scopeOpened(box, opened);
-    const known = { id: ++this.#ids, box, opened, request, record, where };
-    const entry: OpenedScope = { ...known, services: [], inTransaction: false, leaked: false };
+    const entry: OpenedScope = {
+      id: ++this.#ids,
+      kind,
+      opened,
+      request,
+      record: request?.scopeOpened(kind.box, opened),
+      where: isOlder || kind.isOfTransactions ? undefined : this.#lineOf(scope, kind, request),
+      keys: [],
+      inTransaction: false,
+      held: undefined,
+      leaked: false,
+    };
     this.#scopes.set(scope, entry);
-    this.#openScopes.set(entry.id, entry);
-    const [oldest = entry.id] = this.#openScopes.keys();
-    if (this.#openScopes.size > MOST_OPEN) this.#openScopes.delete(oldest);
-    if (request) this.#touch(request);
+    keepNewest(this.#openScopes, entry, MOST_OPEN);
+    if (request) request.version = ++this.#version;
+  }
+
+  #lineOf(scope: Container, { box }: Kind, request: RequestRecord | undefined): Where {
+    // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
+    const { createScope } = scope;
+    return request?.scopes === 1 ? this.#lines.of(request.name, box, createScope) : new Where(createScope);
   }
 
   /** The scope has no transaction and no connection any more, with or without a known outcome. */
   #leaves(scope: object, entry: OpenedScope): void {
     entry.inTransaction = false;
-    const held = this.#holding.get(scope);
-    if (!held) return;
-    held.until = this.now();
-    this.#holding.delete(scope);
-    this.#ends(held);
+    this.releases(scope);
   }
 
-  #ends(held: Held): void {
-    if (this.#ended.push(held) > MOST_ENDED) this.#ended.shift();
-  }
-
-  #now(pool: Now['pool']): Now {
+  #now(pool: Now['pool']): Omit<Now, 'process'> {
     const now = this.now();
-    for (const record of this.#newest.values()) if (record.lost) this.complete(record);
     const open = [...this.#openScopes.values()];
     const old = now - this.#options.limitMs;
-    for (const entry of open) {
-      if (entry.opened > old) break;
-      // While its request is in progress, the scope is only slow.
-      if (!entry.leaked && entry.request?.over) this.#leak(entry, entry.request);
+    // The application scope is open all the time.
+    const aged = open.filter(({ id, opened }) => id > 1 && opened <= old);
+    const works = new Map<string, number>();
+    for (const { request } of aged) if (request?.isWork) works.set(request.name, (works.get(request.name) ?? 0) + 1);
+    for (const entry of aged) {
+      const { leaked, request } = entry;
+      // While its request is in progress, the scope is only slow. When work is over, nothing but its scope says.
+      if (!leaked && request && (request.over || (works.get(request.name) ?? 0) >= MANY_OPEN))
+        this.#leak(entry, request);
+    }
+    for (const held of this.#holding.values()) {
+      if (held.since > old) break;
+      if (!held.leaked && held.request?.over) this.#leakOfConnection(held, held.request);
     }
     const kinds = new Map<string, { open: number; leaks: number }>();
-    for (const { box, leaked } of open) {
+    for (const {
+      kind: { box },
+      leaked,
+    } of open) {
       const { open: count, leaks } = kinds.get(box) ?? { open: 0, leaks: 0 };
       kinds.set(box, { open: count + 1, leaks: leaks + Number(leaked) });
     }
     return {
       arrived: this.#arrived,
       kinds: Array.from(kinds, ([box, counts]) => ({ box, ...counts })).slice(0, MOST_KINDS),
-      // The application scope is open all the time.
-      scopes: open
-        .filter(({ id, opened }) => id > 1 && opened <= old)
-        .slice(0, MOST_SHOWN)
-        .map(({ id, box, opened, where, request }): OpenScope => {
-          const line = where?.line;
-          const more = { ...(line !== undefined && { where: line }), ...(request && { request: request.id }) };
-          return { id, box, age: now - opened, ...more };
-        }),
+      scopes: alikeOf(aged).map(([oldest, count]): OpenScope => {
+        const { id, kind, opened, where } = oldest;
+        const line = where?.line;
+        return { id, count, box: kind.box, age: now - opened, ...(line !== undefined && { where: line }) };
+      }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       ...(pool && { pool }),
-      holders: sharesOf(this.#heldSince(now - RECENT_MS), now - RECENT_MS, now),
     };
   }
 
   /** Each scope is an occurrence: a leak that grows has to be seen growing. */
   #leak(entry: OpenedScope, request: RequestRecord): void {
-    const { box, record, where } = entry;
+    const { record, where } = entry;
+    const { box } = entry.kind;
     entry.leaked = true;
-    if (record) record.place = where;
-    this.#note(request, signOf({ kind: 'leak', ...leakOf(box, where?.line, this.#options) }));
+    if (record) record.facts.place = where;
+    const key = this.#hanging(entry);
+    if (key !== undefined) {
+      const age = ms(this.now() - entry.opened);
+      const cause = `${key}.dispose() has not settled: its scope (${box}) is open for ${age}, with all that it holds`;
+      const fix = 'Give what it waits for a time limit.';
+      return this.#note(request, signOf({ kind: 'failed disposal', cause, about: key, service: key, fix }));
+    }
+    const after = request.over ? undefined : `beside ${MANY_OPEN - 1} or more of the same work`;
+    this.#note(request, signOf({ kind: 'leak', ...leakOf(box, where?.line, this.#options, after) }));
+  }
+
+  /** The newest instance that has to be disposed and is not, where the scope is being disposed. */
+  #hanging(entry: OpenedScope): string | undefined {
+    const scope = this.#options.open?.().find((one) => this.#scopes.get(one) === entry);
+    if (!scope?.disposed || openScopes(scope).length > 0) return undefined;
+    const left = new Set<string>();
+    for (const { key, instance } of instancesOf(scope)) if (hasDisposer(instance)) left.add(label(key));
+    return entry.keys.map(label).findLast((key) => left.has(key));
+  }
+
+  disposed(scope: object, key: Key, error: unknown): void {
+    const entry = this.#scopes.get(scope);
+    if (!entry) return;
+    const at = entry.keys.lastIndexOf(key);
+    if (at !== -1) entry.keys.splice(at, 1);
+    this.record('disposed', { key, place: Where.of(error) }, { scope, error });
+  }
+
+  #leakOfConnection(held: Held, request: RequestRecord): void {
+    held.leaked = true;
+    const where = held.last?.line;
+    const same = [...this.#holding.values()].filter(({ leaked, last }) => leaked && last?.line === where);
+    const first = new Date(Date.now() - this.now() + (same[0]?.since ?? 0)).toLocaleTimeString('en-GB');
+    const many = same.length === 1 ? 'A connection is' : `${same.length} connections are`;
+    const cause = `${many} out since ${first}, taken by ${request.name}, which has its response: nobody has released it`;
+    const fix = 'Call release() in `finally`, or let runInTransaction() or the pool take the connection.';
+    this.#note(request, signOf({ kind: 'leak', cause, where, about: 'connection', fix }));
   }
 }
 
+/** The oldest scope of each kind and line, and how many there are. */
+function alikeOf(scopes: readonly OpenedScope[]): [OpenedScope, number][] {
+  const groups = new Map<string, [OpenedScope, number]>();
+  for (const one of scopes) {
+    const key = `${one.kind.box} ${one.where?.line}`;
+    const [oldest, count] = groups.get(key) ?? [one, 0];
+    groups.set(key, [oldest, count + 1]);
+  }
+  return [...groups.values()].slice(0, MOST_SHOWN);
+}
+
+/** So many scopes of the same work are not in use at the same time. */
+const MANY_OPEN = 20;
+
 const OUTSIDE = 'work outside of requests';
+
+/** All failures of work that fails each time are on one card. */
+function ofWork(sign: Sign, name: string): Sign {
+  return sign.kind.startsWith('failed') ? { ...sign, into: [...(sign.into ?? []), `fails each time ${name}`] } : sign;
+}
 
 const shareOf = ({ since, until = Infinity }: Held, from: number, to: number): number =>
   Math.max(0, Math.min(until, to) - Math.max(since, from));
+
+/** A statement that is in progress has it for now, maybe because it waits for a lock. */
+const lineOf = ({ request, until, last }: Held): string | undefined =>
+  (until === undefined ? (request?.asking ?? last) : last)?.line;
 
 /** By route and line, the longest first. */
 function sharesOf(held: readonly Held[], from: number, to: number): Share[] {
   const shares = new Map<string, Share>();
   for (const one of held) {
-    const { request, last } = one;
-    const [name, where] = [request?.name ?? OUTSIDE, last?.line];
+    const [name, where] = [one.request?.name ?? OUTSIDE, lineOf(one)];
     const key = `${name} ${where}`;
     const took = (shares.get(key)?.took ?? 0) + shareOf(one, from, to);
     shares.set(key, { name, ...(where !== undefined && { where }), took });
@@ -494,23 +709,15 @@ interface Owner {
   readonly error?: unknown;
 }
 
-/** Adds a record, in place of the oldest where there are more than `most`. */
-function keepNewest(kept: Map<number, RequestRecord>, record: RequestRecord, most: number): void {
+/** Adds a record; where there are more than `most`, removes the oldest. */
+function keepNewest<T extends { readonly id: number }>(kept: Map<number, T>, record: T, most: number): void {
   kept.set(record.id, record);
-  const [oldest = record.id] = kept.keys();
-  if (kept.size > most) kept.delete(oldest);
+  // An iterator is made only where something is too much.
+  if (kept.size > most) kept.delete(kept.keys().next().value ?? record.id);
 }
+
+const DISPOSERS = ['dispose', Symbol.dispose, Symbol.asyncDispose] as const;
+const hasDisposer = (one: unknown): boolean =>
+  isObject(one) && DISPOSERS.some((name) => typeof (one as Partial<Record<typeof name, unknown>>)[name] === 'function');
 
 const isObject = (one: unknown): one is object => typeof one === 'object' && one !== null;
-
-/** The error and its causes. */
-function chainOf(error: unknown): object[] {
-  const chain: object[] = [];
-  try {
-    for (let one = error; isObject(one) && chain.length < DEEPEST_CAUSE; one = (one as { cause?: unknown }).cause)
-      chain.push(one);
-  } catch {
-    // An object that an application throws may throw when it is read.
-  }
-  return chain;
-}

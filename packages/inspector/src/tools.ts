@@ -1,4 +1,7 @@
+import { errorName } from './names.js';
 import type { Drawing } from './graph-view.js';
+import { alike } from '@ambit/container/tools';
+import { hasPlan } from './plan.js';
 import type { Store } from './store.js';
 import type { GraphView, State } from './wire.js';
 
@@ -7,6 +10,8 @@ export interface Facts {
   /** Everything now; undefined where nothing is recorded. */
   readonly state: () => State | undefined;
   readonly store: () => Store | undefined;
+  /** The lines of the plan of a statement. */
+  readonly plan: (sql: string) => Promise<readonly string[]>;
   readonly drawing: Pick<Drawing, 'definition' | 'explain' | 'view'>;
 }
 
@@ -15,13 +20,13 @@ interface Tool {
   /** The properties of its arguments, as JSON Schema. */
   readonly properties: Readonly<Record<string, { readonly type: string; readonly description: string }>>;
   readonly required?: readonly string[];
-  /** Undefined was not found. */
+  /** Undefined, also later, was not found. */
   readonly read: (facts: Facts, args: Readonly<Record<string, unknown>>) => unknown;
 }
 
 const KEY = { type: 'string', description: "The key of a service, such as 'IUserRepository'" };
-const MOST_STATEMENTS = 100;
-const MOST_REQUESTS = 50;
+/** The longest list of requests or of statements. */
+const MOST_ROWS = 100;
 
 /**
  * For coding agents, by the Model Context Protocol, for the terminal, and for the page, which reads them by their names. Nothing that they say
@@ -36,21 +41,20 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   },
   requests: {
     description:
-      'The newest requests, with status, duration, outcome of the transaction, number of statements and leaks.',
+      'The newest requests, and work outside of them (method `work`; status 200 done, 500 failed), with status, duration, outcome of the transaction, number of statements and leaks.',
     properties: {
       trouble: { type: 'boolean', description: 'Only those with trouble' },
       route: { type: 'string', description: "Only those of this route as declared, such as '/api/users/:id'" },
-      limit: { type: 'integer', description: `How many; ${MOST_REQUESTS} by default` },
     },
-    read: ({ state }, { trouble, route, limit }) =>
+    read: ({ state }, { trouble, route }) =>
       state()
         ?.requests.filter((one) => (trouble !== true || one.trouble) && (route === undefined || one.route === route))
         .toReversed()
-        .slice(0, upTo(limit, MOST_REQUESTS)),
+        .slice(0, MOST_ROWS),
   },
   request: {
     description:
-      'One request: what went wrong in it, with its causes, and each step from its arrival: scopes, services, statements with their line of code, transactions, calls to other servers, errors.',
+      'One request: what went wrong in it, with its causes, and each step from its arrival: scopes, services, statements with their line of code, transactions, calls to other servers, errors. Keep one that has `recording` as a test: `npx ambit replay <recording> --write`.',
     properties: { id: { type: 'integer', description: 'As `troubles` and `requests` give it' } },
     required: ['id'],
     read: ({ store }, { id }) => store()?.request(Number(id)),
@@ -58,24 +62,23 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   statements: {
     description:
       'The statements since the recording started, by total time: how often, how long, failures, the line that sent it first, routes.',
-    properties: { limit: { type: 'integer', description: `How many; ${MOST_STATEMENTS} by default` } },
-    read: ({ store }, { limit }) =>
-      store()
-        ?.statements.all()
+    properties: {},
+    read: ({ store }) =>
+      [...(store()?.statements ?? [])]
+        .map(([name, row]) => ({ name, ...row.read() }))
         .toSorted((one, other) => other.total - one.total)
-        .slice(0, upTo(limit, MOST_STATEMENTS)),
+        .slice(0, MOST_ROWS),
   },
-  routes: {
+  plan: {
     description:
-      'The routes since the recording started: how many requests, failures, aborts, rollbacks, and percentiles of durations.',
-    properties: {},
-    read: ({ store }) => store()?.routes.all(),
-  },
-  services: {
-    description:
-      'The services since the recording started, by kind of scope: how many were created, are alive, and how long it took.',
-    properties: {},
-    read: ({ store }) => store()?.services.all(),
+      'How the database would run a SELECT, INSERT, UPDATE or DELETE: its plan, by EXPLAIN, without running it. For a statement that is slow, or reads many rows.',
+    properties: { sql: { type: 'string', description: 'The statement, exactly as `troubles` or `statements` has it' } },
+    required: ['sql'],
+    read: async ({ store, plan }, { sql }) => {
+      const original = store()?.statements.get(String(sql))?.sql;
+      if (original === undefined || !hasPlan(original)) return undefined;
+      return plan(original).catch((error: unknown) => [`No plan: ${errorName(error)}`]);
+    },
   },
   now: {
     description:
@@ -95,8 +98,10 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     properties: { key: KEY },
     required: ['key'],
     read: ({ drawing }, { key }) => {
-      const explanation = drawing.explain(String(key)) ?? `'${String(key)}' is registered in no scope.`;
       const { nodes, edges } = drawing.view();
+      const meant = nodes.find((node) => alike(node.key, String(key)))?.key;
+      const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`;
+      const explanation = drawing.explain(String(key)) ?? `'${String(key)}' is registered in no scope.${hint}`;
       const ids = new Set(nodes.filter((node) => node.id === key || node.key === key).map(({ id }) => id));
       const needed = new Set(edges.filter(({ from }) => ids.has(from)).map(({ to }) => to));
       const dependencies = nodes.filter(({ id }) => needed.has(id)).map((node) => `${node.key} of ${node.box}`);
@@ -104,8 +109,6 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     },
   },
 };
-
-const upTo = (limit: unknown, most: number): number => (typeof limit === 'number' && limit > 0 ? limit : most);
 
 function near({ boxes, nodes, edges, problems }: GraphView, key: string): GraphView | undefined {
   const chosen = new Set(nodes.filter((node) => node.key === key).map(({ id }) => id));
@@ -127,7 +130,7 @@ const NOT_FOUND = 'Not found, or no longer kept.';
 export type Reading = { readonly value: unknown } | { readonly problem: string };
 
 /** @param justBegun - nothing could have been recorded before */
-export function readTool(facts: Facts, name: string, args: unknown, justBegun = false): Reading {
+export async function readTool(facts: Facts, name: string, args: unknown, justBegun = false): Promise<Reading> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (!tool) return { problem: `There is no tool '${name}'. The tools: ${Object.keys(TOOLS).join(', ')}.` };
   const given = Object(args ?? {}) as Record<string, unknown>;
@@ -139,7 +142,7 @@ export function readTool(facts: Facts, name: string, args: unknown, justBegun = 
   }
   const missing = tool.required?.find((argument) => !(argument in given));
   if (missing !== undefined) return { problem: `'${name}' needs the argument '${missing}'.` };
-  const value = tool.read(facts, given);
+  const value = await tool.read(facts, given);
   if (value === undefined) return { problem: NOT_FOUND };
   return { value: justBegun && Array.isArray(value) && value.length === 0 ? { note: BEGUN } : value };
 }

@@ -1,26 +1,67 @@
 import type { Where } from './where.js';
 
-/** The responses of a route by status; the failures of a statement, and its calls outside of a transaction; the instances of a service. */
-type Counts = Partial<
-  Record<'aborted' | 'alive' | 'failed' | 'outside' | 'refused' | 'rolledBack' | 'statementMs' | 'statements', number>
->;
-
-/** The counts under one name since the recording began: a route, a statement, or a service as `application > request: IUsers`. */
-export type Total = ReturnType<Row['read']>;
-
-/** So many buckets for each doubling: a percentile is at most 4.5 % too high. */
-const PER_DOUBLING = 16;
-const SHORTEST_MS = 0.001;
+/** So many responses in a row are a rule. */
+export const IN_A_ROW = 5;
 /** The number of routes that a row lists. */
 const MOST_ROUTES = 8;
 
-/** Counts and durations under one name. Durations are in buckets that grow by a factor, so that any number of them takes the same memory. */
+/** The responses of a route. */
+export class Responses {
+  /** The numbers of responses in a row that were good, and after them of one refusal. */
+  #good = 0;
+  #refused = 0;
+  #lastGood = 0;
+  #lastRefusal = 0;
+
+  /** Returns the status of before, where all responses were good and now as many in a row are the same refusal. */
+  responded(status: number): number | undefined {
+    if (status < 400) {
+      if (this.#refused > 0) this.#good = 0;
+      [this.#good, this.#lastGood, this.#refused] = [this.#good + 1, status, 0];
+      return undefined;
+    }
+    this.#refused = status === this.#lastRefusal ? this.#refused + 1 : 1;
+    this.#lastRefusal = status;
+    return this.#refused === IN_A_ROW && this.#good >= IN_A_ROW ? this.#lastGood : undefined;
+  }
+}
+
+/** The newest starts of work that tell its interval. */
+const MOST_STARTS = 4;
+/** Below it, runs are begun together, or by a queue. */
+const LEAST_INTERVAL_MS = 50;
+
+/** The runs of work outside of requests. */
+export class Runs {
+  running = 0;
+  /** In a row. */
+  #failed = 0;
+  #starts: number[] = [];
+
+  /** Returns the interval, where it is a timer's, and another run goes on. */
+  begins(now: number): number | undefined {
+    this.#starts = [...this.#starts, now].slice(-MOST_STARTS);
+    if (++this.running === 1 || this.#starts.length < MOST_STARTS) return undefined;
+    const gaps = this.#starts.slice(1).map((start, i) => start - (this.#starts[i] ?? 0));
+    const [least, most] = [Math.min(...gaps), Math.max(...gaps)];
+    return least >= LEAST_INTERVAL_MS && most <= 1.5 * least ? (now - (this.#starts[0] ?? 0)) / gaps.length : undefined;
+  }
+
+  /** Returns the number of runs in a row that have failed. */
+  ends(failed: boolean): number {
+    this.running--;
+    return (this.#failed = failed ? this.#failed + 1 : 0);
+  }
+}
+
+/** A statement since the recording began. */
 export class Row {
-  readonly #counts: Counts = {};
-  /** The line that was the first to do it. */
+  /** The line that was the first to send it. */
   place: Where | undefined;
+  /** With its literals, for a plan; nothing shows it. */
+  sql: string | undefined;
+  failed = 0;
   readonly #routes = new Set<string>();
-  readonly #buckets = new Map<number, number>();
   #count = 0;
   #total = 0;
   #longest = 0;
@@ -29,50 +70,22 @@ export class Row {
     this.#count++;
     this.#total += milliseconds;
     this.#longest = Math.max(this.#longest, milliseconds);
-    const bucket = Math.ceil(PER_DOUBLING * Math.log2(Math.max(milliseconds, SHORTEST_MS) / SHORTEST_MS));
-    this.#buckets.set(bucket, (this.#buckets.get(bucket) ?? 0) + 1);
     if (route !== undefined && this.#routes.size < MOST_ROUTES) this.#routes.add(route);
   }
 
-  count(what: keyof Counts, by = 1): void {
-    this.#counts[what] = (this.#counts[what] ?? 0) + by;
-  }
-
-  read(name: string) {
-    const [p50, p95, p99] = [this.#percentile(50), this.#percentile(95), this.#percentile(99)];
-    const times = { count: this.#count, total: this.#total, p50, p95, p99, longest: this.#longest };
-    const where = this.place?.line;
-    return { name, ...times, ...(where !== undefined && { where }), routes: [...this.#routes], ...this.#counts };
-  }
-
-  #percentile(percent: number): number {
-    let left = Math.ceil((this.#count * percent) / 100);
-    for (const [bucket, count] of [...this.#buckets].toSorted(([one], [other]) => one - other)) {
-      left -= count;
-      if (left <= 0) return Math.min(this.#longest, SHORTEST_MS * 2 ** (bucket / PER_DOUBLING));
-    }
-    return this.#longest;
+  read() {
+    const [where, routes] = [this.place?.line, [...this.#routes]];
+    return { count: this.#count, total: this.#total, longest: this.#longest, failed: this.failed, where, routes };
   }
 }
 
-/** Rows by their name, up to a number: names may be made from data, and further ones are not counted. */
-export class Totals {
-  readonly #rows = new Map<string, Row>();
-  readonly #most: number;
+const MOST_ROWS = 1000;
 
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  row(name: string): Row | undefined {
-    const known = this.#rows.get(name);
-    if (known || this.#rows.size >= this.#most) return known;
-    const row = new Row();
-    this.#rows.set(name, row);
-    return row;
-  }
-
-  all(): Total[] {
-    return Array.from(this.#rows, ([name, row]) => row.read(name));
-  }
+/** The row of a name. Names may be made from data, so those beyond a number have none. */
+export function rowOf<R>(rows: Map<string, R>, name: string, make: new () => R): R | undefined {
+  const known = rows.get(name);
+  if (known || rows.size >= MOST_ROWS) return known;
+  const row = new make();
+  rows.set(name, row);
+  return row;
 }

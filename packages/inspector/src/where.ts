@@ -1,19 +1,16 @@
-import { Session } from 'node:inspector';
 import { findSourceMap } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** Frameworks and ORMs are deep. */
 const DEEPEST = 60;
+const FRAME = /^ {4}at (?:.*? \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
+const ANY_FRAME = /^ {4}at /;
 
 /** The file of this module. `import.meta` would keep Jest from loading it as CommonJS. */
 function ownFile(): string {
-  // oxlint-disable-next-line typescript/unbound-method -- it is put back, not called
-  const { prepareStackTrace } = Error;
-  Error.prepareStackTrace = (_, [site]) => site?.getFileName();
-  const { stack }: { stack?: unknown } = new Error('of this line');
-  Error.prepareStackTrace = prepareStackTrace;
-  return pathOf(String(stack));
+  const [, named = '', , , file = named] = FRAME.exec(framesOf(new Error('of this line'))[0] ?? '') ?? [];
+  return pathOf(file);
 }
 
 /** The folder of this package. */
@@ -31,15 +28,17 @@ interface Call {
   readonly path: string;
   readonly line: number;
   readonly column: number;
+  /** The nearest call in another file: of a helper, who calls it. */
+  readonly caller?: Call;
 }
 
-/** The nearest line of the application's own code, in the stack of the call that makes this. It keeps no object of that stack. */
+/** The nearest line of the application's own code, in the stack of the call that makes this. */
 export class Where {
   readonly #call: Call | undefined;
 
   /** @param below - a function: the stack begins below its call; or an error, for the stack of the call that made it */
   constructor(below: Below | Error = Where) {
-    this.#call = below instanceof Error ? callOf(below) : callBelow(below);
+    this.#call = callOf(below instanceof Error ? below : stackBelow(below));
   }
 
   /** The place that an error comes from, if it is one. */
@@ -47,67 +46,62 @@ export class Where {
     return thrown instanceof Error ? new Where(thrown) : undefined;
   }
 
-  /** `src/orders.ts:42:7` */
+  /** The file and line, to read its source. */
+  get source(): Pick<Call, 'line' | 'path'> | undefined {
+    return this.#call;
+  }
+
+  /** The line in another file that led there, such as `src/orders.ts:42:7`. */
+  get caller(): string | undefined {
+    return this.#call?.caller && textOf(this.#call.caller);
+  }
+
+  /** `src/sql.ts:12:7` */
   get line(): string | undefined {
     return this.#call && textOf(this.#call);
   }
 }
 
-/** The text of a place: in the source, where Node was started with `--enable-source-maps`; undefined where it is not the application's. */
-export function placeOf(file: string, line: number, column: number): string | undefined {
-  const call = callAt(file, line, column);
-  return call && textOf(call);
+const LEAST_SAME = 4;
+const LOOK_EVERY = 256;
+const MOST_KNOWN = 2000;
+
+/** To read a stack costs more than all else: what has always come from one line is looked at again only now and then. */
+export class KnownLines {
+  /** By group and text; `same` is how often in a row the line was that, -1 forever once it was another. */
+  readonly #known = new Map<string, Map<string, { place: Where; same: number; sent: number }>>();
+  #size = 0;
+
+  /** The line of the code that calls this, for a route and the text of a statement, or the kind of a scope. */
+  of(group: string, text: string, below?: Below): Where {
+    const known = this.#known.get(group)?.get(text);
+    if (known && known.same >= LEAST_SAME && ++known.sent % LOOK_EVERY !== 0) return known.place;
+    const place = new Where(below);
+    if (known) {
+      const isSame = known.same >= 0 && known.place.line === place.line && known.place.caller === place.caller;
+      Object.assign(known, { place, same: isSame ? known.same + 1 : -1 });
+      return place;
+    }
+    if (++this.#size > MOST_KNOWN) {
+      this.#known.clear();
+      this.#size = 1;
+    }
+    const texts = this.#known.get(group) ?? new Map<string, { place: Where; same: number; sent: number }>();
+    this.#known.set(group, texts.set(text, { place, same: 1, sent: 0 }));
+    return place;
+  }
 }
 
-/** As `placeOf()`, of a line without a column: the last place in it, since before the first there are only spaces, which no source map knows. */
-export function placeOfLine(file: string, line: number): string | undefined {
-  const call = callAt(file, line, MOST_COLUMNS);
+/**
+ * The text of a place: in the source, where Node was started with `--enable-source-maps`; undefined where it is not the application's. Without
+ * a column it is the last place in the line, since before the first there are only spaces, which no source map knows.
+ */
+export function placeOf(file: string, line: number, column = MOST_COLUMNS): string | undefined {
+  const call = callAt(file, line, column);
   return call && textOf(call.column === MOST_COLUMNS ? { ...call, column: 1 } : call);
 }
 
-/** The nearest call of the application's own code. */
-function callBelow(below: Below): Call | undefined {
-  const { stackTraceLimit } = Error;
-  // oxlint-disable-next-line typescript/unbound-method -- it is put back, not called
-  const { prepareStackTrace } = Error;
-  Error.stackTraceLimit = DEEPEST;
-  // As objects they need not be written and read as text, which would take ten times as long.
-  Error.prepareStackTrace = (_, calls) => calls;
-  const holder: { stack?: readonly NodeJS.CallSite[] } = {};
-  Error.captureStackTrace(holder, below);
-  const { stack } = holder;
-  Error.stackTraceLimit = stackTraceLimit;
-  Error.prepareStackTrace = prepareStackTrace;
-  if (!Array.isArray(stack)) return undefined;
-  for (const site of stack as NodeJS.CallSite[]) {
-    const file = site.getFileName();
-    const call = typeof file === 'string' ? knownCallAt(site, file) : undefined;
-    if (call) return call;
-  }
-  return undefined;
-}
-
-/** The places of each file that were on a stack: code does not move, and the calls of all records are shared. */
-const places = new Map<string, Map<number, Call | undefined>>();
-const MOST_PLACES = 20_000;
 const MOST_COLUMNS = 2 ** 21;
-let known = 0;
-
-function knownCallAt(site: NodeJS.CallSite, file: string): Call | undefined {
-  const [line, column] = [site.getLineNumber() ?? 0, site.getColumnNumber() ?? 0];
-  const place = line * MOST_COLUMNS + column;
-  let inFile = places.get(file);
-  if (inFile?.has(place)) return inFile.get(place);
-  if (++known > MOST_PLACES) {
-    places.clear();
-    known = 1;
-    inFile = undefined;
-  }
-  if (!inFile) places.set(file, (inFile = new Map()));
-  const call = callAt(file, line, column);
-  inFile.set(place, call);
-  return call;
-}
 
 /** In the source, where Node was started with `--enable-source-maps`: a bundle has dependencies beside the application's own code. */
 function callAt(file: string, line: number, column: number): Call | undefined {
@@ -119,38 +113,37 @@ function callAt(file: string, line: number, column: number): Call | undefined {
   return { path: pathOf(originalSource), line: originalLine + 1, column: originalColumn + 1 };
 }
 
-const FRAME = /^ {4}at (?:.*? \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
-const ANY_FRAME = /^ {4}at /;
+function stackBelow(below: Below): Error {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = DEEPEST;
+  const holder = new Error();
+  Error.captureStackTrace(holder, below);
+  Error.stackTraceLimit = stackTraceLimit;
+  return holder;
+}
 
-/** The stack of an error is a text, in which Node has found the sources already. */
+/** A stack is a text, in which Node has found the sources already. */
 function callOf(error: Error): Call | undefined {
+  let first: Call | undefined;
   for (const text of framesOf(error)) {
     const [, named, namedLine, namedColumn, file = named, line = namedLine, column = namedColumn] =
       FRAME.exec(text) ?? [];
-    if (file !== undefined && !isForeign(file))
-      return { path: pathOf(file), line: Number(line), column: Number(column) };
+    if (file === undefined || isForeign(file)) continue;
+    const call = { path: pathOf(file), line: Number(line), column: Number(column) };
+    if (first && call.path !== first.path) return { ...first, caller: call };
+    first ??= call;
   }
-  return undefined;
+  return first;
 }
 
 /** The lines behind the message: that may have lines like those of a stack, which are values. */
 function framesOf(error: Error): string[] {
-  const { stack, message } = read(error);
+  const { stack = '', message } = error;
   const begin = stack.indexOf(message);
   const lines = stack.slice(begin === -1 ? 0 : begin + message.length).split('\n');
   const last = lines.findLastIndex((line) => ANY_FRAME.test(line));
   const before = lines.slice(0, last).findLastIndex((line) => !ANY_FRAME.test(line));
   return lines.slice(before + 1, last + 1);
-}
-
-/** An object that an application throws may throw when it is read. */
-function read(error: Error): { stack: string; message: string } {
-  try {
-    const { stack, message } = error as { readonly stack?: unknown; readonly message?: unknown };
-    return { stack: typeof stack === 'string' ? stack : '', message: typeof message === 'string' ? message : '' };
-  } catch {
-    return { stack: '', message: '' };
-  }
 }
 
 function isForeign(file: string): boolean {
@@ -174,62 +167,4 @@ const HERE = `${process.cwd()}${sep}`;
 function textOf({ path, line, column }: Call): string {
   const short = path.startsWith(HERE) ? path.slice(HERE.length).split(sep).join('/') : path;
   return `${short}:${line}:${column}`;
-}
-
-interface Internal {
-  readonly name: string;
-  readonly value?: {
-    readonly value?: { readonly scriptId: string; readonly lineNumber: number; readonly columnNumber: number };
-  };
-}
-
-/** Functions do not move. Each question to the debugger takes tens of milliseconds. */
-const definitions = new WeakMap<object, string | undefined>();
-const HANDED_OVER = Symbol.for('ambit.inspector.functions');
-
-/**
- * The places where functions and classes are defined, such as `src/orders.ts:42:7`. V8 knows it, and tells only its debugger, which is asked in this
- * process and for as long as this call takes.
- *
- * @param functions - classes and factories
- * @returns for each its line; undefined where the runtime does not say
- */
-export function definitionsOf(functions: readonly (object | undefined)[]): (string | undefined)[] {
-  const unknown = functions.filter((one): one is object => one !== undefined && !definitions.has(one));
-  for (const [i, place] of askFor(unknown).entries()) definitions.set(unknown[i] as object, place);
-  return functions.map((one) => one && definitions.get(one));
-}
-
-function askFor(functions: readonly object[]): (string | undefined)[] {
-  if (functions.length === 0) return [];
-  const session = new Session();
-  const urls = new Map<string, string>();
-  const holder = globalThis as { [HANDED_OVER]?: readonly unknown[] | undefined };
-  try {
-    session.connect();
-    session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => urls.set(scriptId, url));
-    session.post('Debugger.enable');
-    holder[HANDED_OVER] = functions;
-    return functions.map((_, i) => definitionOf(session, i, urls));
-  } catch {
-    return functions.map(() => undefined);
-  } finally {
-    holder[HANDED_OVER] = undefined;
-    session.disconnect();
-  }
-}
-
-function definitionOf(session: Session, index: number, urls: ReadonlyMap<string, string>): string | undefined {
-  const expression = `globalThis[Symbol.for(${JSON.stringify(HANDED_OVER.description)})][${index}]`;
-  let found: string | undefined;
-  session.post('Runtime.evaluate', { expression }, (_failure, { result }) => {
-    if (result.type !== 'function' || result.objectId === undefined) return;
-    session.post('Runtime.getProperties', { objectId: result.objectId }, (_, { internalProperties = [] }) => {
-      const { value } =
-        (internalProperties as Internal[]).find(({ name }) => name === '[[FunctionLocation]]')?.value ?? {};
-      const url = value && urls.get(value.scriptId);
-      if (value && url) found = placeOf(url, value.lineNumber + 1, value.columnNumber + 1);
-    });
-  });
-  return found;
 }

@@ -14,10 +14,6 @@ export interface ServiceNode extends Pick<GraphNode, 'id' | 'kind' | 'singleton'
   readonly feature?: string;
 }
 
-export interface ServiceEdge extends GraphEdge {
-  readonly problem: boolean;
-}
-
 export interface GraphProblem {
   readonly code: string;
   readonly message: string;
@@ -28,28 +24,39 @@ export interface GraphProblem {
 export interface GraphView {
   readonly boxes: readonly GraphBox[];
   readonly nodes: readonly ServiceNode[];
-  readonly edges: readonly ServiceEdge[];
+  readonly edges: readonly GraphEdge[];
   readonly problems: readonly GraphProblem[];
 }
 
+/** Scopes of one kind that one line opened. */
 export interface OpenScope {
   readonly id: number;
+  readonly count: number;
   readonly box: string;
   readonly age: number;
   readonly where?: string;
-  readonly request?: number;
 }
 
 export interface Now {
   readonly arrived: number;
   /** The numbers of scopes of one kind that are open, and that have leaked; a kind, or box, is written `application > request`. */
   readonly kinds: readonly { readonly box: string; readonly open: number; readonly leaks: number }[];
-  /** Those that are open for long, the oldest first. */
+  /** Those that are open for long, with the age of the oldest. */
   readonly scopes: readonly OpenScope[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
   readonly pool?: PoolNow;
-  /** The holders of connections in the last seconds. */
-  readonly holders: readonly Share[];
+  /** The process over time; of a page that has shown it before, what is new. */
+  readonly process: readonly Point[];
+}
+
+/** Two seconds of the process: its memory and heap in bytes, the part of one processor, the longest delay of a timer, the rows that were read. */
+export interface Point {
+  readonly at: number;
+  readonly rss: number;
+  readonly heap: number;
+  readonly cpu: number;
+  readonly delay: number;
+  readonly rows: number;
 }
 
 export interface PoolNow {
@@ -65,6 +72,8 @@ export interface Cause {
   /** One sentence: what happened, and why, without values of the application. */
   readonly cause: string;
   readonly where?: string;
+  /** The line in another file that called that one. */
+  readonly caller?: string;
   readonly sql?: string;
   readonly error?: string;
   readonly fix: string;
@@ -89,10 +98,8 @@ export type Outcome = 'committed' | 'refused' | 'rolled back' | 'unknown';
 export interface RequestSummary {
   /** Unique within a recording; the page and the header `x-debug-token-link` write `<boot>-<id>`. */
   readonly id: number;
-  /** The application's own id of the request, where the option `requestIdHeader` names the response header that has it. */
-  readonly requestId?: string;
   readonly method: string;
-  /** As declared, such as `/api/users/:id`, never the requested path. */
+  /** As declared, such as `/api/users/:id`, never the requested path; of `work` outside of requests its kind and line. */
   readonly route: string;
   readonly arrived: number;
   readonly state: 'open' | 'responded' | 'aborted';
@@ -103,9 +110,12 @@ export interface RequestSummary {
   readonly failedAttempts: number;
   readonly open: number;
   readonly statements: number;
-  readonly statementMs: number;
+  /** The rows that its statements gave. */
+  readonly rows: number;
   readonly troubles: readonly TroubleKind[];
   readonly trouble: boolean;
+  /** The path of what @ambit/replay has recorded of it: `ambit replay` makes a test of that. */
+  readonly recording?: string;
 }
 
 export type StepKind =
@@ -124,7 +134,6 @@ export type StepKind =
   | 'rollback'
   | 'commit unknown'
   | 'finding'
-  | 'line'
   | 'responded'
   | 'aborted'
   | 'disposed';
@@ -144,24 +153,26 @@ export interface Step {
   /** The path to a key that could not be resolved: from the key that was asked for, to the one that failed. */
   readonly path?: readonly string[];
   readonly sql?: string;
+  readonly rows?: number;
   readonly outside?: boolean;
   readonly error?: string;
   /** The call or statement that was in progress when a client disconnected; the holders, in a wait for a connection. */
   readonly doing?: string;
   readonly found?: string;
   readonly where?: string;
+  /** The line in another file that called that one. */
+  readonly caller?: string;
   readonly known?: true;
-  /** The server of a call, whose path may have values. `queued` is how long it waited for one of the sockets of its Agent. */
+  /** The server of a call, whose path may have values. */
   readonly host?: string;
   readonly method?: string;
   readonly status?: number;
-  readonly sockets?: number;
-  readonly queued?: number;
   /** In a wait for a connection: the line of the holder that had one for longest, and below its route. */
   readonly heldAt?: string;
   readonly heldBy?: string;
+  /** The pool, where there are several. */
+  readonly pool?: string;
   readonly shares?: readonly Share[];
-  readonly line?: Line;
 }
 
 /** For how long requests of a route, at a line, had connections. */
@@ -169,16 +180,6 @@ export interface Share {
   readonly name: string;
   readonly where?: string;
   readonly took: number;
-}
-
-/** A line of a log or of an audit trail. Its text is what the application wrote, so it may contain values. */
-export interface Line {
-  /** Its origin, such as `log` or `audit`. */
-  readonly source: string;
-  /** Such as `info` or `error`. */
-  readonly level: string;
-  /** The text for the page, up to 2,000 characters. */
-  readonly text: string;
 }
 
 export interface RequestDetails extends RequestSummary {
@@ -203,8 +204,5 @@ export interface State {
   readonly requests: readonly RequestSummary[];
   /** All of them, where there is a new one, by harm. */
   readonly troubles?: readonly Trouble[];
-  /** The numbers of requests that are kept: without trouble, and with trouble. */
-  readonly keep: number;
-  readonly keepTrouble: number;
   readonly always: boolean;
 }

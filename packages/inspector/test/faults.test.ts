@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TroubleKind } from '../src/signs.js';
-import type { Now, Trouble } from '../src/wire.js';
+import type { Now, RequestSummary, Trouble } from '../src/wire.js';
 import { type Database, FaultyApp } from './support/faulty.js';
 import { hosts } from './support/app.js';
 
@@ -11,6 +11,8 @@ interface Fault {
   readonly name: string;
   readonly kind?: TroubleKind;
   readonly cause: RegExp;
+  /** The beginning of its name, where it is work outside of requests: that says how it was begun. */
+  readonly work?: string;
   /** The database on which it cannot be made. */
   readonly not?: Database;
   readonly make?: (app: FaultyApp) => Promise<unknown>;
@@ -36,13 +38,16 @@ const inTurn =
 const FAULTS: readonly Fault[] = [
   // The first ones: waits of others would be on the same card.
   {
-    name: 'lock',
+    name: 'other pool',
     kind: 'pool',
     cause:
-      /Waited .+ for a connection; meanwhile for longest GET \/holds\/:id \(request \d+.+ had one|took \d+ % GET \/holds\/:id/,
-    // Only the database knows who waits for a lock.
-    not: 'PostgreSQL',
-    make: inTurn(['holds'], 'waits'),
+      /of pool 2, first used by GET .+; meanwhile for longest GET \/holds-a-report\/:id|took \d+ % GET \/holds-a-rep/,
+    make: async (app) => {
+      await app.ask('n-plus-one');
+      const first = app.ask('holds-a-report');
+      await sleep(200);
+      await Promise.all([first, app.ask('wants-a-report')]);
+    },
   },
   {
     name: 'pool',
@@ -69,16 +74,22 @@ const FAULTS: readonly Fault[] = [
   },
   { name: 'aborted', cause: /disconnected after \d/, make: (app) => app.ask('aborted', 1500) },
   { name: 'failed commit', cause: /COMMIT was refused: .*23503 foreign key violation/ },
-  { name: 'outbox', cause: /delivery of outbox failed: URIError/, make: asked('publish') },
-  { name: 'failed handler', cause: /failed with TypeError/ },
+  { name: 'failed handler', cause: /failed with TypeError: Cannot read properties of undefined \(reading 'status'\)/ },
+  { name: 'raised', kind: 'failed statement', cause: /P0001 raised .+: in function refuse\(\), line 1/, not: 'SQLite' },
+  { name: 'time limit', kind: 'failed statement', cause: /57014 canceled: due to statement timeout/, not: 'SQLite' },
+  {
+    name: 'conflict',
+    cause: /^Another transaction changed what this one had read .*40001 .*; committed after 1 rollback/,
+    not: 'SQLite',
+    make: asked('conflict', 'conflict'),
+  },
   { name: 'failed statement', cause: /23505 unique violation/ },
   { name: 'after commit', cause: /after its transaction had finished/ },
   { name: 'idle transaction', cause: /open for \d+\.\d s without a statement; meanwhile it waited for 127\.0\.0\.1/ },
   { name: 'slow call', cause: /call to 127\.0\.0\.1:\d+ took \d+\.\d s/ },
   {
     name: 'blocked loop',
-    cause:
-      /GET \/blocked-loop\/:id \(request \d+\) kept this process from everything else for .+s, most of it in blocked-loop/,
+    cause: /^blocked-loop\(\) kept this process from everything else for .+s/,
     // Reading the samples before may take a twentieth of the time.
     make: async (app) => {
       await sleep(2000);
@@ -100,18 +111,62 @@ const FAULTS: readonly Fault[] = [
   },
   { name: 'failed disposal', cause: /^IUpload could not be disposed: EvalError/ },
   { name: 'hidden failure', cause: /^Responded 200 although its call POST 127\.0\.0\.1:\d+ failed with 503/ },
-  { name: 'retries', cause: /POST 127\.0\.0\.1:\d+ was retried 3 times without pause, after it had failed with 503/ },
   {
-    name: 'few sockets',
-    cause: /waited [\d.]+ m?s for another call of this process: its Agent opens 1 sockets at most/,
-    make: asked('few-sockets', 'few-sockets', 'few-sockets'),
+    name: 'swallowed statement',
+    kind: 'hidden failure',
+    cause: /^Responded 200 although the database refused a statement: .*23505/,
+  },
+  { name: 'repeated call', cause: /^The call POST 127\.0\.0\.1:\d+ failed with TimeoutError.* and was sent again/ },
+  { name: 'many rows', cause: /^GET \/many-rows\/:id read 20,736 rows$/ },
+  {
+    name: 'growing',
+    cause: /^The Map #seen of IVisits, a singleton, grew from \d+ to \d+ entries while \d+ requests came$/,
+    make: async (app) => {
+      for (let round = 0; round < 5; round++) {
+        await Promise.all(Array.from({ length: 30 }, () => app.ask('growing')));
+        await sleep(1010);
+        await app.read('now');
+      }
+    },
+  },
+  {
+    name: 'hanging disposal',
+    kind: 'failed disposal',
+    cause: /^IPrinter\.dispose\(\) has not settled: its scope \(application > request\) is open for/,
+  },
+  {
+    name: 'held connection',
+    kind: 'leak',
+    cause: /^A connection is out since \d\d:\d\d:\d\d, taken by GET \/held-connection\/:id, which has its response/,
+  },
+  { name: 'runs overlap', work: 'job', cause: /begins each \d+ ms and takes longer: \d runs of it go on at once$/ },
+  {
+    name: 'fails each time',
+    work: 'report',
+    cause: /failed in each of its last [34] runs, now with RangeError: the report is empty$/,
+  },
+  {
+    name: 'failed handler of work',
+    work: 'transaction',
+    cause: /^The work failed with SyntaxError: the import is wrong$/,
+  },
+  {
+    name: 'leak of work',
+    work: 'expiry',
+    cause: /^A scope \(application > expiry\) is open for more than 0\.3 s beside 19 or more of the same work/,
+  },
+  { name: 'N+1 of work', work: 'worker', cause: /sent the statement 6 times/ },
+  {
+    name: 'hidden failure of work',
+    work: 'delivery of order.placed',
+    cause: /^Was done although its call POST 127\.0\.0\.1:\d+ failed with 422/,
   },
 ];
 
 /** `packages/inspector/test/support/handlers.mjs:66` */
 function lineOf({ name }: Fault): string {
   const lines = readFileSync(new URL('support/handlers.mjs', import.meta.url), 'utf8').split('\n');
-  const line = lines.findIndex((text) => text.includes(`fault: ${name} `) || text.endsWith(`fault: ${name}`));
+  const line = lines.findIndex((text) => text.includes(`fault: ${name} *`) || text.endsWith(`fault: ${name}`));
   if (line === -1) throw new Error(`No line is marked for ${name}`);
   return `test/support/handlers.mjs:${line + 1}`;
 }
@@ -124,7 +179,9 @@ const NAMED_WITHIN_MS = 5000;
  * made again; on a quiet one the first time is enough.
  */
 async function troublesOf(app: FaultyApp, fault: Fault): Promise<Trouble[]> {
-  const make = fault.make ?? asked(fault.name.replaceAll(' ', '-'));
+  const { name, work } = fault;
+  const job = work === undefined ? undefined : (): Promise<unknown> => app.jobs[name.replace(' of work', '')]!();
+  const make = fault.make ?? job ?? asked(name.replaceAll(' ', '-'));
   let troubles: Trouble[] = [];
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     await make(app);
@@ -138,9 +195,11 @@ async function troublesOf(app: FaultyApp, fault: Fault): Promise<Trouble[]> {
 }
 
 const expectedOf = (fault: Fault): { asymmetricMatch(trouble: Trouble): boolean } => {
-  const { name, kind = name, cause } = fault;
+  const { name, work, kind = name.replace(' of work', ''), cause } = fault;
   const [what, where] = [expect.stringMatching(cause) as string, expect.stringContaining(lineOf(fault)) as string];
-  return expect.objectContaining({ kind, cause: what, where }) as ReturnType<typeof expectedOf>;
+  const route = expect.stringMatching(new RegExp(`^work ${work} .*support/handlers\\.mjs:\\d+`)) as string;
+  const more = work === undefined ? {} : { routes: [route] };
+  return expect.objectContaining({ kind, cause: what, where, ...more }) as ReturnType<typeof expectedOf>;
 };
 
 /** Each host and each database once: what a host or a database does differently, its contract says. */
@@ -150,7 +209,10 @@ describe.each<[string, Database]>([
 ])('the inspector names the cause of a fault and its line, on %s with %s', (name, database) => {
   let app: FaultyApp;
   beforeAll(async () => {
-    app = await FaultyApp.start(database, { host: hosts.find((one) => one.name === name) });
+    app = await FaultyApp.start(
+      database,
+      hosts.find((one) => one.name === name),
+    );
   });
   afterAll(() => app.close());
 
@@ -158,19 +220,21 @@ describe.each<[string, Database]>([
     for (const [path, status] of Object.entries({ fine: 200, refused: 409, waits: 200 }))
       expect(await app.ask(path)).toBe(status);
     const troubles = await app.read<Trouble[]>('troubles');
-    // On a busy machine the start of the application itself may block the loop.
-    expect(troubles.filter(({ kind }) => kind !== 'blocked loop')).toEqual([]);
+    // The graph is wrong from the start. A busy machine may stop between any two lines, for longer than what is called long.
+    const isOfTime = ({ kind, cause }: Trouble) =>
+      /^(blocked loop|graph|slow)$/.test(kind) || /open for long/.test(cause);
+    expect(troubles.filter((one) => !isOfTime(one))).toEqual([]);
   });
 
-  it.each(FAULTS.filter(({ not, kind }) => not !== database && kind !== 'graph'))('$name', async (fault) => {
-    expect(await troublesOf(app, fault)).toContainEqual(expectedOf(fault));
+  it('and work without trouble as a request of the list, with its transaction', async () => {
+    await app.jobs['fine']!();
+    const requests = await app.read<RequestSummary[]>('requests');
+    const fine = requests.filter(({ route }) => route.startsWith('fine '));
+    const known = { method: 'work', status: 200, outcome: 'committed', open: 0, trouble: false };
+    expect(fine).toMatchObject([known, known, known, known]);
   });
-});
 
-describe('the inspector names what is wrong with the graph, and its line', () => {
-  it.each(FAULTS.filter(({ kind }) => kind === 'graph'))('$name', async (fault) => {
-    const app = await FaultyApp.start('SQLite', { wrongGraph: true });
+  it.each(FAULTS.filter(({ not }) => not !== database))('$name', async (fault) => {
     expect(await troublesOf(app, fault)).toContainEqual(expectedOf(fault));
-    await app.close();
   });
 });

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { causeOf, signsOf } from '../src/signs.js';
 import type { RequestDetails, Step } from '../src/wire.js';
-import { details } from './support/requests.js';
 
 /**
  * Requests, each under its name: a line for each step with its time, kind and fields, a line `request` with fields of the whole, and behind the
@@ -19,12 +18,6 @@ N+1: not for attempts of one transaction
 7 commit | span=2
 request | outcome=committed | failedAttempts=1
 
-N+1: within a transaction that was rolled back
-0-4 statement | span=1
-9 rollback | span=1
-request | status=409
-→ N+1
-
 N+1: hides no time that it does not explain
 0-5 statement | took=1
 request | milliseconds=3000
@@ -36,6 +29,39 @@ slow: after the last line that is known
 1500 statement | took=5
 request | milliseconds=1600
 → slow | where=before.ts:1:1 | cause=1.5 s of it passed after this line
+
+slow: beside a cause that explains little of its time; a lock is waited for where rows are read for a change
+0 connection | took=200
+300 statement | sql=SELECT 1 FROM stations FOR UPDATE | where=plan.ts:1:1 | took=4000
+request | milliseconds=5000
+→ pool
+→ slow | where=plan.ts:1:1 | fix=waits for each transaction
+
+slow: where each of its steps took a little
+0 statement | where=a.ts:1:1 | took=400
+400 statement | where=b.ts:1:1 | took=450
+850 statement | where=c.ts:1:1 | took=400
+request | milliseconds=1260
+→ slow | where=b.ts:1:1 | cause=spread over its steps; the longest took 450 ms
+
+hidden failure: not of what was tried again
+1 statement | sql=UPDATE cars | error=PostgresError 23505
+2 statement | sql=UPDATE cars
+request | status=200
+
+repeated call: only one that changes something, and has no response
+1 call | host=a:1 | method=POST | where=a.ts:1:1 | error=TimeoutError
+2 call | host=a:1 | method=POST | where=a.ts:1:1 | status=201
+3 call | host=b:1 | method=GET | where=b.ts:1:1 | error=TimeoutError
+4 call | host=b:1 | method=GET | where=b.ts:1:1 | status=200
+request | status=200
+→ repeated call | where=a.ts:1:1 | cause=may have done it twice
+
+failed handler: with the line of its call, where the error has none
+1 call | host=a:1 | where=a.ts:1:1 | error=TimeoutError
+2 threw | error=TimeoutError
+request | status=500
+→ failed handler | where=a.ts:1:1
 
 failed service: the definition of the one before a captive dependency
 1 failed | path=IOffers>IDiscounts>ICampaigns | error=ContainerError AMBIT_CAPTIVE_DEPENDENCY
@@ -80,6 +106,36 @@ request | status=404
 → after commit
 → deadlock
 
+N+1: calls at once are no advice to send them at once
+0-24 call | host=a:1 | where=a.ts:1:1 | took=100 | status=429
+→ N+1 | cause=25 calls at once; 25 of them got 429 | fix=a few at a time
+
+N+1: writes are not read with one statement
+0-4 statement | sql=INSERT INTO a | where=a.ts:1:1
+→ N+1 | fix=one INSERT
+
+survived rollback: only a write within a transaction that was rolled back
+0 begin | span=1
+1 statement | outside=yes | sql=INSERT INTO ledger | where=ledger.ts:1:1
+2 statement | outside=yes
+3 rollback | span=1
+4 statement | outside=yes | sql=INSERT INTO audit
+request | status=400 | outcome=rolled back
+→ survived rollback | where=ledger.ts:1:1
+
+second connection: without a line of its own, that of the last statement before it
+0 begin | span=1
+1 statement | span=1 | where=checkin.ts:1:1
+2 no connection | took=3000 | error=TransactionError AMBIT_TX_ACQUIRE_TIMEOUT
+3010 rollback | span=1
+request | status=500 | milliseconds=3020
+→ second connection | where=checkin.ts:1:1
+
+finding: a gap is between two lines
+0 statement | where=before.ts:1:1
+300 finding | found=gap | where=after.ts:1:1
+→ finding | where=before.ts:1:1 | cause=between this line and after.ts:1:1
+
 finding: once, where the steps show more of it
 0-5 statement
 7 finding | found=repeated-statement
@@ -91,48 +147,60 @@ request | state=aborted | outcome=rolled back
 → aborted
 `;
 
+/** A request that went well. */
+const FINE: RequestDetails = {
+  id: 1,
+  method: 'GET',
+  route: '/api/users/:id',
+  arrived: 0,
+  state: 'responded',
+  status: 200,
+  milliseconds: 100,
+  failedAttempts: 0,
+  open: 0,
+  statements: 0,
+  rows: 0,
+  troubles: [],
+  trouble: false,
+  steps: [],
+  dropped: 0,
+};
+
 /** The fields of a line, such as `took=5`; numbers as numbers, and a path as the keys in it. */
-function fieldsOf(fields: readonly string[]): Record<string, unknown> {
-  const read = (field: string): [string, unknown] => {
-    const [name = '', value = ''] = field.split(/=(.*)/);
-    return [
-      name,
-      name === 'path' ? value.split('>') : value === 'yes' || (/^\d+$/.test(value) ? Number(value) : value),
-    ];
+function fieldsOf(line: string): Record<string, unknown> {
+  const fields = line.split(' | ').slice(1);
+  const valueOf = (name: string, text: string): unknown => {
+    if (name === 'path') return text.split('>');
+    return text === 'yes' || (/^\d+$/.test(text) ? Number(text) : text);
   };
-  return Object.fromEntries(fields.map(read));
+  return Object.fromEntries(
+    Array.from(fields.join('\n').matchAll(/^(\w+)=(.*)$/gm), ([, name = '', text = '']) => [name, valueOf(name, text)]),
+  );
 }
 
 function stepsOf(line: string): Step[] {
-  const [head = '', ...fields] = line.split(' | ');
-  const [, first, last = first, kind = ''] = /^(\d+)(?:-(\d+))? (.*)$/.exec(head) ?? [];
+  const [, first, last = first, kind = ''] = /^(\d+)(?:-(\d+))? ([^|]*?)(?: \||$)/.exec(line) ?? [];
   const known = kind === 'statement' ? { sql: 'SELECT a', where: 'a.ts:1:1' } : {};
-  const at = (i: number): Step => ({ kind, at: Number(first) + i, ...known, ...fieldsOf(fields) }) as Step;
+  const at = (i: number): Step => ({ kind, at: Number(first) + i, ...known, ...fieldsOf(line) }) as Step;
   return Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => at(i));
 }
 
-const examples = EXAMPLES.trim()
-  .split('\n\n')
-  .map((text): readonly [string, readonly string[]] => {
-    const [name = '', ...lines] = text.split('\n');
-    return [name, lines];
-  });
-
-it.each(examples)('%s', (_, lines) => {
+it.each(EXAMPLES.trim().split('\n\n'))('%s', (example) => {
+  const lines = example.split('\n');
   const steps = lines.filter((line) => /^\d/.test(line)).flatMap(stepsOf);
-  const statementMs = steps.reduce((sum, { kind, took = 0 }) => sum + (kind === 'statement' ? took : 0), 0);
-  const more = fieldsOf(lines.filter((line) => line.startsWith('request')).flatMap((line) => line.split(' | ')));
+  const more = fieldsOf(lines.find((line) => line.startsWith('request')) ?? '');
   const inOrder = steps.toSorted((one, other) => one.at - other.at);
-  const request: RequestDetails = { ...details({ milliseconds: 100, statementMs, steps: inOrder }), ...more };
-  const found = signsOf(request, { slowMs: 1000, limitMs: 1000 });
+  const found = signsOf({ ...FINE, steps: inOrder, ...more }, { slowMs: 1000, limitMs: 1000 });
   const causes = found.map((sign) => causeOf(sign, (service) => `${service}.ts:1:1`));
-  const expected = lines.flatMap((line) => {
-    const [, kind, fields = ''] = /^→ ([^|]*?)(?: \| (.*))?$/.exec(line) ?? [];
-    if (kind === undefined) return [];
-    const parts = Object.entries(fieldsOf(fields === '' ? [] : fields.split(' | ')));
-    return [
-      { kind, ...Object.fromEntries(parts.map(([name, part]) => [name, expect.stringContaining(String(part))])) },
-    ];
-  });
+  const expected = lines
+    .filter((line) => line.startsWith('→ '))
+    .map((line) => {
+      const parts = Object.entries(fieldsOf(line));
+      const kind = line.slice(2).split(' |')[0];
+      return {
+        kind,
+        ...Object.fromEntries(parts.map(([name, part]) => [name, expect.stringContaining(String(part))])),
+      };
+    });
   expect(causes).toMatchObject(expected);
 });

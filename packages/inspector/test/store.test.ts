@@ -7,10 +7,11 @@ import { listen, subscribeAll } from '../src/channels.js';
 import { Lateness } from '../src/loop.js';
 import type { RequestRecord } from '../src/requests.js';
 import { signOf } from '../src/signs.js';
-import { Store, type StoreOptions } from '../src/store.js';
+import { Troubles } from '../src/troubles.js';
+import { Store } from '../src/store.js';
 import { createApp, openRequest } from './support/app.js';
 
-const arrival = { method: 'GET', route: () => '/users', lost: () => false };
+const arrival = { method: 'GET', route: () => '/users' };
 
 describe('the store', () => {
   let now: number;
@@ -19,9 +20,9 @@ describe('the store', () => {
   let store: Store;
   let stops: (() => void)[];
 
-  const begin = (options: Partial<StoreOptions> = {}): void => {
-    const limits = { limitMs: 1000, keep: 300, keepTrouble: 1000, slowMs: 1000 };
-    store = new Store(app, openScopes(app), { ...limits, now: () => now, current: () => current, ...options });
+  const begin = (): void => {
+    const limits = { limitMs: 1000, slowMs: 1000 };
+    store = new Store(app, openScopes(app), { ...limits, now: () => now, origin: () => current });
     stops.push(listen(store));
   };
   const request = (): Container => {
@@ -37,14 +38,14 @@ describe('the store', () => {
   afterEach(() => stops.forEach((stop) => stop()));
 
   it('reports each scope that is open after the limit and its response, with the line that opened it', () => {
-    begin({ keep: 1 });
+    begin();
     request();
     openRequest(app);
     const leaking = current!;
     now = 5000;
     expect(store.state().requests).toMatchObject([{ troubles: [] }]);
     store.complete(leaking, 200);
-    for (let i = 0; i < 5; i++) store.complete(store.arrive(arrival), 200);
+    for (let i = 0; i < 305; i++) store.complete(store.arrive(arrival), 200);
     now = 5001;
     store.state();
     const where = expect.stringContaining('app.ts') as string;
@@ -55,34 +56,46 @@ describe('the store', () => {
   });
 
   it('keeps the newest requests, and every one with trouble, also of those that were no longer kept', () => {
-    begin({ keep: 3 });
+    begin();
     const first = store.arrive(arrival);
-    const troubles: ((record: RequestRecord) => void)[] = [
-      (record) => store.complete(record, 500),
-      (record) => store.complete(record),
-      (record) => {
-        record.transactionFinished('rolled back');
-        store.complete(record, 200);
-      },
-      (record) => {
-        now += 1000;
-        store.complete(record, 200);
-      },
-      (record) => {
-        record.add({ kind: 'finding', at: 0 });
-        store.complete(record, 200);
-      },
+    const troubles: readonly (readonly [status?: number, meanwhile?: (record: RequestRecord) => unknown])[] = [
+      [500],
+      [],
+      [200, (record) => record.transactionFinished('rolled back')],
+      [200, () => (now += 1000)],
+      [200, (record) => record.add('finding', 0, {})],
     ];
-    for (const make of troubles) {
-      make(store.arrive(arrival));
-      for (let i = 0; i < 9; i++) store.complete(store.arrive(arrival), 200);
+    for (const [status, meanwhile] of troubles) {
+      const record = store.arrive(arrival);
+      meanwhile?.(record);
+      store.complete(record, status);
+      for (let i = 0; i < 299; i++) store.complete(store.arrive(arrival), 200);
     }
     store.complete(first, 500);
     const { requests, now: state } = store.state();
-    expect(requests.filter(({ trouble }) => trouble).map(({ id }) => id)).toEqual([1, 2, 12, 22, 32, 42]);
-    expect(requests.filter(({ trouble }) => !trouble).map(({ id }) => id)).toEqual([49, 50, 51]);
-    expect(state.arrived).toBe(51);
+    const idsOf = (isTrouble: boolean): number[] =>
+      requests.filter(({ trouble }) => trouble === isTrouble).map(({ id }) => id);
+    expect(idsOf(true)).toEqual([1, 2, 302, 602, 902, 1202]);
+    expect(idsOf(false).slice(0, 2)).toEqual([1201, 1203]);
+    expect([requests.length, state.arrived]).toEqual([306, 1501]);
     expect(store.state(undefined, store.state().version)).toMatchObject({ requests: [] });
+  });
+
+  it('a route that was good and refuses all of a sudden is news, with both statuses', () => {
+    begin();
+    for (const status of [200, 200, 401, 200, 200, 200, 200, 200, 401, 401, 401, 401, 503])
+      store.complete(store.arrive(arrival), status);
+    expect(store.state().troubles!.filter(({ kind: one }) => one === 'turned')).toEqual([]);
+    for (let i = 0; i < 9; i++) store.complete(store.arrive(arrival), 401);
+    const cause = 'GET /users responded 200 before, and 401 to each of the last 5 requests';
+    expect(store.state().troubles).toContainEqual(expect.objectContaining({ kind: 'turned', cause, count: 1 }));
+  });
+
+  it('equal scopes that are open for long are one line', () => {
+    begin();
+    for (let i = 0; i < 40; i++) openRequest(app);
+    now = 5000;
+    expect(store.state().now.scopes).toMatchObject([{ box: 'application > request', count: 40, age: 5000 }]);
   });
 
   it('keeps a bounded number of steps, and beyond it how a request came out', () => {
@@ -107,19 +120,31 @@ describe('the store', () => {
     expect(stepsOf('threw').map(({ known }) => known)).toEqual([true, undefined]);
   });
 
-  it('keeps a bounded number of kinds, keys, open scopes and troubles, the newest first', () => {
+  it('names a handler that goes on after its response', () => {
     begin();
-    for (let i = 0; i < 6000; i++) app.createScope({ tags: [`tenant ${i}`] });
-    now = 1000;
-    const { kinds, scopes } = store.state().now;
-    expect([kinds.length, scopes.length]).toEqual([100, 5]);
-    for (let i = 0; i < 3000; i++) store.created(app, `key ${i}`, 1, true);
-    expect(store.services.all()).toHaveLength(2000);
-    for (const i of [...Array.from({ length: 300 }).keys(), 150])
-      store.noticed(signOf({ kind: 'slow', cause: 'Took 2 s', where: `a.ts:${i}:1` }));
-    const { troubles = [] } = store.state();
-    expect([troubles.length, troubles[0]?.where, troubles[0]?.count]).toEqual([200, 'a.ts:150:1', 2]);
+    current = store.arrive(arrival);
+    store.complete(current, 404);
+    store.failed(Object.assign(new Error('Cannot set headers'), { code: 'ERR_HTTP_HEADERS_SENT' }));
+    const cause = expect.stringMatching(/^The handler responded 404, went on, and failed/) as string;
+    expect(store.state().troubles).toMatchObject([{ kind: 'failed handler', cause, count: 1 }]);
   });
+});
+
+it('a statement that is sent more often from request to request, and clients that leave at once, are one card each; a busy machine is none', () => {
+  const troubles = new Troubles();
+  for (const times of [5, 6, 9, 10, 14])
+    troubles.add(signOf({ kind: 'N+1', cause: `Sent ${times} times`, where: 'a.ts:1:1', times }), 0);
+  for (const line of [1, 2, 3])
+    troubles.add(signOf({ kind: 'aborted', cause: 'It left', where: `b.ts:${line}:1` }), 10, {
+      id: line,
+      name: `GET /${line}`,
+      failed: true,
+    });
+  troubles.add(signOf({ kind: 'slow', cause: 'The process was busy', into: ['blocked loop'] }), 10);
+  const [grows, left, ...others] = troubles.all();
+  expect(others).toEqual([]);
+  expect(left).toMatchObject({ count: 3, cause: expect.stringMatching(/^Several clients disconnected/) });
+  expect(grows?.cause).toBe('Sent 14 times; it grows from request to request (5, 6, 9, 10, 14)');
 });
 
 it('lateness is the time in which a timer was due and could not run', () => {

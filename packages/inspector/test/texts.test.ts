@@ -5,11 +5,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { transformSync } from 'esbuild';
-import { describe, expect, it } from 'vitest';
-import { withoutValues } from '../src/channels.js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { messageOf } from '../src/messages.js';
 import { errorName } from '../src/names.js';
 import { Where } from '../src/where.js';
 
+const STATUS = 429;
+const RAISED = 'PL/pgSQL function check_stock(integer) line 3 at RAISE';
+const CANCELED = 'canceling statement due to statement timeout';
 const HERE = /^packages\/inspector\/test\/texts\.test\.ts:\d+:\d+$/;
 
 function errorWith(message: string, ...frames: readonly string[]): Error {
@@ -42,40 +45,25 @@ describe('the line of an error', () => {
   });
 });
 
-describe('the line of a call', () => {
-  it('is the nearest one of the application, also through code that has no file', () => {
-    const make = (): Where => new Where();
-    expect(make().line).toMatch(HERE);
-    expect((runInNewContext('(make) => make()') as (made: () => Where) => Where)(make).line).toMatch(HERE);
-    // oxlint-disable-next-line typescript/no-implied-eval -- code without a file
-    expect((new Function('make', 'return make()') as (made: () => Where) => Where)(make).line).toMatch(HERE);
+it('the line of a helper has its caller, which is the next one in another file', () => {
+  const frames = ['ask (/app/http.js:1:2)', 'send (/app/http.js:9:9)', 'async Orders.place (/app/orders.js:3:4)'];
+  expect(new Where(errorWith('refused', ...frames))).toMatchObject({
+    line: '/app/http.js:1:2',
+    caller: '/app/orders.js:3:4',
   });
 });
 
-describe('with source maps', () => {
-  /** Runs a program that was compiled with a source map, and returns the lines that it prints. */
-  function linesOf(source: string, sourcefile: string): string[] {
-    const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
-    try {
-      const { code } = transformSync(source, { loader: 'ts', sourcemap: 'inline', sourcefile });
-      writeFileSync(join(folder, 'orders.mjs'), code);
-      const args = ['--enable-source-maps', 'orders.mjs'];
-      const dist = fileURLToPath(new URL('../dist/', import.meta.url));
-      const env = { ...process.env, DIST: dist, NODE_OPTIONS: '' };
-      return JSON.parse(execFileSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' })) as string[];
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  }
+it('the line of a call is the nearest one of the application, also through code that has no file', () => {
+  const make = (): Where => new Where();
+  const without = runInNewContext('(make) => make()') as (made: () => Where) => Where;
+  expect([make().line, without(make).line]).toEqual([expect.stringMatching(HERE), expect.stringMatching(HERE)]);
+});
 
-  const SOURCE = `interface Order {
+it('with source maps a line is that of the source, also of an error, whose stack names the source already', () => {
+  const source = `interface Order {
   readonly id: number;
 }
-interface Line {
-  readonly order: Order;
-}
-
-const { Where, placeOfLine } = await import(process.env['DIST'] + 'where.js');
+const { Where, placeOf } = await import(process.env['DIST'] + 'where.js');
 const lines: (string | null)[] = [];
 function place(order: Order): void {
   lines.push(new Where().line ?? null);
@@ -83,32 +71,19 @@ function place(order: Order): void {
   Error.prepareStackTrace = (_, sites) => sites[0]?.getLineNumber();
   const compiled = new Error().stack;
   Error.prepareStackTrace = undefined;
-  lines.push(placeOfLine(import.meta.url, compiled) ?? null);
+  lines.push(placeOf(import.meta.url, compiled) ?? null);
 }
 place({ id: 1 });
 console.log(JSON.stringify(lines));
 `;
-
-  it('is that of the source, which has the same name, also for an error, whose stack names the source already', () => {
-    expect(linesOf(SOURCE, 'orders.mjs')).toEqual([
-      'orders.mjs:11:14',
-      'orders.mjs:12:24',
-      expect.stringMatching(/^orders\.mjs:14:\d+$/),
-    ]);
-  });
-});
-
-describe('the text of a statement, without values', () => {
-  // The tests of `@ambit/opentelemetry` have all forms of literals.
-  it.each([
-    ["SELECT * FROM users WHERE name = 'Ada' AND id = $1", "SELECT * FROM users WHERE name = '…' AND id = $1"],
-    ['VALUES (42, -1.5, $$secret$$, "a 1")', `VALUES (?, -?, '…', "a 1")`],
-    [String.raw`WHERE a = 'it\'s secret' OR b = 'secret'`, "WHERE a = '…'"],
-    ['WHERE a = "ada@example.org" AND "b c".d', `WHERE a = '…' AND "b c".d`],
-    ['  SELECT 1 -- trace 4711\n  FROM t /* user 42 */  ', 'SELECT ? FROM t'],
-  ])('%s', (sql, shown) => {
-    expect(withoutValues(sql)).toBe(shown);
-  });
+  const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const { code } = transformSync(source, { loader: 'ts', sourcemap: 'inline', sourcefile: 'orders.mjs' });
+  writeFileSync(join(folder, 'orders.mjs'), code);
+  const env = { ...process.env, DIST: fileURLToPath(new URL('../dist/', import.meta.url)), NODE_OPTIONS: '' };
+  const args = ['--enable-source-maps', 'orders.mjs'];
+  const lines: unknown = JSON.parse(execFileSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' }));
+  expect(lines).toEqual(['orders.mjs:7:14', 'orders.mjs:8:24', expect.stringMatching(/^orders\.mjs:10:\d+$/)]);
 });
 
 describe('the name of an error', () => {
@@ -128,5 +103,33 @@ describe('the name of an error', () => {
       signal.addEventListener('abort', () => resolve(signal.reason));
     });
     expect(errorName(aborted)).toBe('TimeoutError');
+  });
+});
+
+describe('the message of an error', () => {
+  const shownOf = async (work: () => unknown): Promise<string | undefined> => {
+    const error: unknown = await (async () => work())().catch((reason: unknown) => reason);
+    return messageOf(error, Where.of(error)?.source);
+  };
+  const value = ['mar', 'ia'].join('');
+  const post = (fields: object): Error => Object.assign(new Error(value), fields);
+
+  it.each<[shown: string | undefined, work: () => unknown]>([
+    ['the order … of … is closed', () => Promise.reject(new Error(`the order ${value} of ${value} is closed`))],
+    ['the partner replied 429', () => Promise.reject(new Error(`the partner replied ${STATUS}`))],
+    [undefined, () => Promise.reject(new Error(value))],
+    ["Cannot read properties of undefined (reading 'price')", () => (undefined as unknown as { price: 1 }).price],
+    ["Cannot read properties of undefined (reading '…')", () => (undefined as unknown as Record<string, 1>)[value]],
+    ['the text ends before its JSON does', () => JSON.parse('') as unknown],
+    ['the text is no JSON at position 1', () => JSON.parse('{') as unknown],
+    ['the text is no JSON', () => JSON.parse(`{"a": ${value}}`) as unknown],
+    ['to 127.0.0.1:50', () => fetch('http://127.0.0.1:50')],
+    ['there is no host nowhere.invalid', () => fetch('http://nowhere.invalid')],
+    ['in function check_stock(), line 3', () => Promise.reject(post({ code: 'P0001', where: RAISED }))],
+    ['due to statement timeout', () => Promise.reject(post({ code: '57014', message: CANCELED }))],
+    ['users.email', () => Promise.reject(new Error(`Duplicate entry '${value}' for key 'users.email'`))],
+    ['UNIQUE constraint failed: users.name', () => Promise.reject(new Error('UNIQUE constraint failed: users.name'))],
+  ])('%s', async (shown, work) => {
+    expect(await shownOf(work)).toBe(shown);
   });
 });

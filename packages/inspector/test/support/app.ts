@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { channel } from 'node:diagnostics_channel';
 import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
 import { FakePool } from '@ambit/transaction/testing';
@@ -13,13 +12,15 @@ import { inspectorMiddleware } from '../../src/express.js';
 import { inspectorPlugin } from '../../src/fastify.js';
 import type { InspectorOptions } from '../../src/index.js';
 
-/** Returns the status to respond with. */
-type Handler = (scope: Container) => Promise<number> | number;
+/** Returns the status to respond with, if it is not 200. */
+type Handler = (scope: Container) => unknown;
 export type Routes = Readonly<Record<string, Handler>>;
 
 export interface RunningApp {
   readonly url: string;
   readonly port: number;
+  /** The response of the inspector for one of its tools. */
+  read<T>(name: string): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -28,9 +29,13 @@ export interface Host {
   start(options: InspectorOptions, routes: Routes, port?: number): Promise<RunningApp>;
 }
 
+const statusOf = (result: unknown): number => (typeof result === 'number' ? result : 200);
+
 const running = (server: Server, close: () => Promise<void>): RunningApp => {
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, port, close };
+  const url = `http://127.0.0.1:${port}`;
+  const read = async <T>(name: string): Promise<T> => (await (await fetch(`${url}/inspector/${name}`)).json()) as T;
+  return { url, port, read, close };
 };
 
 const expressHost: Host = {
@@ -41,7 +46,7 @@ const expressHost: Host = {
     for (const [path, handle] of Object.entries(routes)) {
       const router = express.Router();
       router.get('/:id', async (req, res) => {
-        res.sendStatus(await handle(req.container as Container));
+        res.sendStatus(statusOf(await handle(req.container as Container)));
       });
       app.use(path, router);
     }
@@ -66,7 +71,7 @@ const fastifyHost: Host = {
     await app.register(containerPlugin, { container: options.container });
     for (const [path, handle] of Object.entries(routes)) {
       app.get(`${path}/:id`, async (request, reply) => {
-        const status = await handle(request.container as Container);
+        const status = statusOf(await handle(request.container as Container));
         return reply.code(status).send(String(status));
       });
     }
@@ -82,41 +87,21 @@ export const SCOPES: ScopeDeclaration = {
   scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
 };
 
-const inScope = (tag: string) => [singleton(), scope(hasTag(tag))] as const;
-
-/** A small application: a pool for all, users for each request, orders for each transaction. */
+/** A small application: users for each request, orders for each transaction, and a pool for all, which refuses each statement. */
 export function createApp(): Container {
+  const openPool = () =>
+    new FakePool({ faultAt: (point) => ({ ms: 0, kind: point === 'query' ? 'refused' : 'none' }) });
+  const users = Registration.fromFactory(
+    (pool, secret) => ({ pool, secret, dispose: () => undefined }),
+    ['IDatabasePool', 'ISecret'],
+  );
+  const orders = Registration.fromFactory((connection) => ({ connection }), ['IConnection']);
   return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     Registration.fromValue('a value nobody may see').to('ISecret'),
-    Registration.fromFactory(() => new FakePool())
-      .pipe(singleton())
-      .to('IDatabasePool'),
-    Registration.fromFactory(
-      (pool, secret) => ({ pool, secret, dispose: () => undefined }),
-      ['IDatabasePool', 'ISecret'],
-    )
-      .pipe(...inScope('request'))
-      .to('IUsers'),
-    Registration.fromFactory((connection) => ({ connection }), ['IConnection'])
-      .pipe(...inScope('transaction'))
-      .to('IOrders'),
+    Registration.fromFactory(openPool).pipe(singleton()).to('IDatabasePool'),
+    users.pipe(singleton(), scope(hasTag('request'))).to('IUsers'),
+    orders.pipe(singleton(), scope(hasTag('transaction'))).to('IOrders'),
   );
 }
 
 export const openRequest = (app: Container): Container => app.createScope({ tags: ['request'] });
-
-/** Tells what a transaction tells, without a database. */
-export async function placeOrder(request: Container, outcome: 'committed' | 'rolled back'): Promise<void> {
-  const transaction = request.createScope({ tags: ['transaction'] });
-  const tell = (name: string, message: object): void =>
-    channel(`ambit:transaction:${name}`).publish({ scope: transaction, ...message });
-  transaction.register<string>('IConnection', () => ({}));
-  tell('acquired', { parent: request, milliseconds: 0 });
-  tell('begun', { milliseconds: 0 });
-  transaction.resolve('IOrders');
-  const error = outcome === 'rolled back' ? Object.assign(new TypeError('of 4711'), { code: 'E_SOLD_OUT' }) : undefined;
-  const failed = error && { error };
-  tell('statement', { sql: "INSERT INTO orders VALUES ($1, 'a secret')", milliseconds: 0, ...failed });
-  tell('finished', { outcome, milliseconds: 0, ...failed });
-  await transaction.dispose();
-}

@@ -6,24 +6,26 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Container, MetadataInjector, hasTag, Registration, scope, singleton } from '@ambit/container';
+import { inScope } from '@ambit/container/work';
 import { openSchema } from '@ambit/test-kit';
-import { createOutbox } from '@ambit/outbox';
+import { record } from '@ambit/replay';
 import { afterCommit, type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { transactionCheck } from '@ambit/transaction/check';
+import { inWorkContext } from '@ambit/transaction/extension';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
-import { type Host, hosts, type Routes, type RunningApp, SCOPES } from './app.js';
+import { hosts, type Routes, type RunningApp, SCOPES } from './app.js';
 
 interface Handlers extends Record<
-  'Greeter' | 'Invoices' | 'PriceList' | 'Upload',
+  'Greeter' | 'Invoices' | 'PriceList' | 'Printer' | 'Upload' | 'Visits',
   new (...parts: unknown[]) => object
 > {
-  deliver(): Promise<void>;
-  createHandlers(around: Record<string, unknown> & { slow: () => string }): Routes;
+  createHandlers(around: object): Routes;
+  createJobs(around: object): Readonly<Record<string, () => Promise<unknown>>>;
 }
-const { createHandlers, deliver, Greeter, Invoices, PriceList, Upload } = createRequire(import.meta.url)(
-  './handlers.mjs',
-) as Handlers;
+const { createHandlers, createJobs, Greeter, Invoices, PriceList, Printer, Upload, Visits } = createRequire(
+  import.meta.url,
+)('./handlers.mjs') as Handlers;
 
 export type Database = 'PostgreSQL' | 'SQLite';
 
@@ -31,55 +33,39 @@ export type Database = 'PostgreSQL' | 'SQLite';
 export class FaultyApp {
   readonly url: string;
   readonly running: RunningApp;
+  /** Work outside of requests, by its fault. */
+  readonly jobs: ReturnType<Handlers['createJobs']>;
   readonly #stops: (() => unknown)[];
 
-  private constructor(running: RunningApp, stops: (() => unknown)[]) {
+  private constructor(running: RunningApp, jobs: FaultyApp['jobs'], stops: (() => unknown)[]) {
     this.running = running;
     this.url = running.url;
+    this.jobs = jobs;
     this.#stops = stops;
   }
 
-  static async start(
-    database: Database,
-    {
-      host = hosts[0]!,
-      wrongGraph = false,
-      port = 0,
-    }: { host?: Host | undefined; wrongGraph?: boolean; port?: number } = {},
-  ): Promise<FaultyApp> {
-    const { opened, drop } = await openDatabase(database);
+  static async start(database: Database, host = hosts[0]!, port = 0): Promise<FaultyApp> {
+    const { opened, folder, drop } = await openDatabase(database);
     const check = transactionCheck({ mode: 'report', report: () => undefined });
-    const container = createContainer(check.pool(opened), wrongGraph);
-    const outbox = createOutbox(opened, { dialect: database === 'PostgreSQL' ? 'postgres' : 'sqlite' });
-    await outbox.createTable();
-    const relay = outbox.relay(deliver, { pollMs: 50, onError: () => undefined });
+    const container = createContainer(check.pool(opened));
+    record(container, { folder });
     const slow = await startSlowServer();
     const { port: slowPort } = slow.address() as AddressInfo;
-    const handlers = createHandlers({
+    const around = {
       runInTransaction,
+      inScope,
+      inWorkContext,
       afterCommit,
       app: container,
+      isPostgres: database === 'PostgreSQL',
       slow: () => `http://127.0.0.1:${slowPort}`,
-    });
-    const publish = async (): Promise<number> => {
-      await runInTransaction(container, (inner) =>
-        outbox.publish(inner.resolve('IConnection' as string), { topic: 'order.created', payload: {} }),
-      );
-      relay.start();
-      return 200;
     };
-    const all: Routes = { ...handlers, publish };
-    const routes = Object.entries(all).map(([name, handle]) => [`/${name}`, handle] as const);
-    const options = {
-      container,
-      scopes: [SCOPES, { tags: ['job'] }],
-      always: true,
-      limitMs: 300,
-      slowMs: 1000,
-      links: { Docs: '/docs' },
-    };
+    const handlers = createHandlers(around);
+    const routes = Object.entries(handlers).map(([name, handle]) => [`/${name}`, handle] as const);
+    const scopes = [SCOPES, { tags: ['job'] }];
+    const options = { container, scopes, always: true, limitMs: 300, slowMs: 1000 };
     const running = await host.start(options, Object.fromEntries(routes), port);
-    return new FaultyApp(running, [() => relay.dispose(), () => slow.close(), () => check.stop(), drop]);
+    return new FaultyApp(running, createJobs(around), [() => slow.close(), () => check.stop(), drop]);
   }
 
   ask(path: string, abortAfterMs = 60_000): Promise<number | undefined> {
@@ -87,19 +73,19 @@ export class FaultyApp {
     return asked.then(({ status }) => status).catch(() => undefined);
   }
 
-  /** Reads a tool of the inspector. */
-  async read<T>(name: string): Promise<T> {
-    return (await (await fetch(`${this.url}/inspector/${name}`)).json()) as T;
+  read<T>(name: string): Promise<T> {
+    return this.running.read(name);
   }
 
   async close(): Promise<void> {
-    await this.#stops[0]?.();
     await this.running.close();
-    for (const stop of this.#stops.slice(1)) await stop();
+    for (const stop of this.#stops) await stop();
   }
 }
 
-async function openDatabase(database: Database): Promise<{ opened: IDatabasePool; drop: () => unknown }> {
+async function openDatabase(
+  database: Database,
+): Promise<{ opened: IDatabasePool; folder: string; drop: () => unknown }> {
   const schema = database === 'PostgreSQL' ? await openSchema() : undefined;
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const opened = schema
@@ -109,40 +95,36 @@ async function openDatabase(database: Database): Promise<{ opened: IDatabasePool
   await opened.query(
     'CREATE TABLE orders (id integer PRIMARY KEY, product integer REFERENCES products (id) DEFERRABLE INITIALLY DEFERRED)',
   );
+  if (schema)
+    await opened.query(
+      "CREATE FUNCTION refuse() RETURNS void AS 'BEGIN RAISE EXCEPTION ''the customer''; END' LANGUAGE plpgsql",
+    );
   for (let id = 1; id <= 12; id++) await opened.query('INSERT INTO products VALUES ($1, 100)', [id]);
   const drop = async (): Promise<void> => {
     await opened.close();
     await schema?.drop();
     rmSync(folder, { recursive: true });
   };
-  return { opened, drop };
+  return { opened, folder, drop };
 }
 
-function createContainer(pool: IDatabasePool, wrongGraph: boolean): Container {
-  const perRequest = [singleton(), scope(hasTag('request'))] as const;
-  const app = new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
-    Registration.fromFactory(() => pool)
-      .pipe(singleton())
-      .to('IDatabasePool'),
-    Registration.fromFactory(() => ({ newest: undefined }))
-      .pipe(...perRequest)
-      .to('IOrders'),
-    Registration.fromClass(PriceList)
-      .pipe(...perRequest)
-      .to('IPrices'),
-    Registration.fromClass(Upload, ['IRequestSignal'])
-      .pipe(...perRequest)
-      .to('IUpload'),
-    Registration.fromClass(Invoices, ['IPrices'])
-      .pipe(...perRequest)
-      .to('IInvoices'),
-  );
-  if (!wrongGraph) return app;
-  return app.addRegistration(
-    Registration.fromFactory(() => 'a customer')
-      .pipe(...perRequest)
-      .to('IUser'),
-    Registration.fromClass(Greeter, ['IUser']).pipe(singleton()).to('IGreeter'),
+function createContainer(pool: IDatabasePool): Container {
+  const forAll = <T>(key: string, one: Registration<T>) => one.pipe(singleton()).to(key);
+  const perRequest = <T>(key: string, one: Registration<T>) => one.pipe(singleton(), scope(hasTag('request'))).to(key);
+  const openReports = () => createSqlitePool({ path: ':memory:', acquireTimeoutMs: 3000, closeTimeoutMs: 50 });
+  const openPool = () => pool;
+  const noOrders = () => ({ newest: undefined });
+  return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
+    forAll('IDatabasePool', Registration.fromFactory(openPool)),
+    forAll('IReports', Registration.fromFactory(openReports)),
+    forAll('IVisits', Registration.fromClass(Visits)),
+    forAll('IGreeter', Registration.fromClass(Greeter, ['IUser'])),
+    perRequest('IUser', Registration.fromClass(Object)),
+    perRequest('IOrders', Registration.fromFactory(noOrders)),
+    perRequest('IPrices', Registration.fromClass(PriceList)),
+    perRequest('IInvoices', Registration.fromClass(Invoices, ['IPrices'])),
+    perRequest('IUpload', Registration.fromClass(Upload, ['IRequestSignal'])),
+    perRequest('IPrinter', Registration.fromClass(Printer)),
   );
 }
 

@@ -1,9 +1,6 @@
 // These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
-import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-
-const agent = new Agent({ maxSockets: 1 });
 
 const poolOf = (scope) => scope.resolve('IDatabasePool');
 const connectionOf = (scope) => scope.resolve('IConnection');
@@ -25,6 +22,19 @@ export class Upload {
   }
 }
 
+export class Visits /* fault: growing */ {
+  #seen = new Map();
+  note() {
+    this.#seen.set(this.#seen.size, 'a visit');
+  }
+}
+
+export class Printer /* fault: hanging disposal */ {
+  dispose() {
+    return sleep(3000);
+  }
+}
+
 export class Greeter {
   constructor(user /* fault: captive */) {
     this.user = user;
@@ -36,35 +46,25 @@ class SoldOut extends Error {
   status = 409;
 }
 
-const COUNT_TO_14_MILLION =
-  'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 14000000) SELECT max(n) AS n FROM counted';
+const COUNT =
+  'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < $1) SELECT max(n) FROM counted';
 
-export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => ({
-  fine: () => 200,
+export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPostgres }) => ({
+  fine: () => undefined,
 
   'n-plus-one': async (scope) => {
     const products = await poolOf(scope).query('SELECT id FROM products ORDER BY id');
     for (const { id } of products) await poolOf(scope).query('SELECT level FROM products WHERE id = $1', [id]); // fault: N+1
-    return 200;
   },
 
   leak: () => {
     app.createScope({ tags: ['job'] }); // fault: leak
-    return 200;
   },
 
-  holds: async (scope) => {
-    await runInTransaction(scope, async (inner) => {
-      await connectionOf(inner).query('UPDATE products SET level = level - 1 WHERE id = 1'); // fault: lock
-      await sleep(900);
-    });
-    return 200;
-  },
   waits: async (scope) => {
     await runInTransaction(scope, (inner) =>
       connectionOf(inner).query('UPDATE products SET level = level + 1 WHERE id = 1'),
     );
-    return 200;
   },
 
   'holds-a-connection': async (scope) => {
@@ -72,27 +72,36 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       await connectionOf(inner).query('SELECT 1 AS one'); // fault: pool
       await sleep(900);
     });
-    return 200;
   },
   'wants-a-connection': async (scope) => {
     await runInTransaction(scope, (inner) => connectionOf(inner).query('SELECT 2 AS two'));
-    return 200;
+  },
+
+  'holds-a-report': async (scope) => {
+    const connection = await scope.resolve('IReports').getConnection(); // fault: other pool
+    await sleep(700);
+    connection.release();
+  },
+  'wants-a-report': async (scope) => {
+    (await scope.resolve('IReports').getConnection()).release();
+  },
+
+  'held-connection': async (scope) => {
+    await scope.resolve('IReports').getConnection(); // fault: held connection
   },
 
   'deadlock-up': (scope) => changeBoth(runInTransaction, scope, 1, 2),
   'deadlock-down': (scope) => changeBoth(runInTransaction, scope, 2, 1),
 
-  'failed-service': (scope) => (scope.resolve('IInvoices') ? 200 : 500),
+  'failed-service': (scope) => void scope.resolve('IInvoices'),
 
   'missing-key': (scope) => {
     scope.resolve('IMailer'); // fault: missing key
-    return 200;
   },
 
   aborted: async (scope) => {
     await poolOf(scope).query('SELECT 3 AS three'); // fault: aborted
     await sleep(3000);
-    return 200;
   },
 
   'failed-commit': async (scope) => {
@@ -100,7 +109,6 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       scope,
       (inner) => connectionOf(inner).query('INSERT INTO orders (id, product) VALUES (1, 4711)'), // fault: failed commit
     );
-    return 200;
   },
 
   'failed-handler': (scope) => {
@@ -108,17 +116,45 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
     return order.status; // fault: failed handler
   },
 
+  'hanging-disposal': (scope) => void scope.resolve('IPrinter'),
+
+  growing: (scope) => {
+    scope.resolve('IVisits').note();
+  },
+
+  'many-rows': async (scope) => {
+    await poolOf(scope).query('SELECT a.id FROM products a, products b, products c, products d'); // fault: many rows
+  },
+
+  raised: async (scope) => {
+    await poolOf(scope).query('SELECT refuse()'); // fault: raised
+  },
+
+  'time-limit': async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SET LOCAL statement_timeout = 50');
+      await connectionOf(inner).query('SELECT pg_sleep(2)'); // fault: time limit
+    });
+  },
+
+  conflict: async (scope) => {
+    const change = async (inner, { number }) => {
+      await connectionOf(inner).query('SELECT level FROM products WHERE id = 11');
+      if (number === 1) await sleep(100);
+      await connectionOf(inner).query('UPDATE products SET level = 11 WHERE id = 11'); // fault: conflict
+    };
+    await runInTransaction(scope, change, { isolation: 'repeatable read' });
+  },
+
   refused: async (scope) => {
     await runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 4 AS four');
       throw new SoldOut('sold out');
     });
-    return 200;
   },
 
   'failed-statement': async (scope) => {
     await poolOf(scope).query('INSERT INTO products (id, level) VALUES (1, 1)'); // fault: failed statement
-    return 200;
   },
 
   'after-commit': async (scope) => {
@@ -127,8 +163,8 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       kept = connectionOf(inner);
       await kept.query('SELECT 5 AS five');
     });
-    await kept?.query('SELECT 6 AS six').catch(() => undefined); // fault: after commit
-    return 200;
+    // Nobody awaits it, so it comes after the response.
+    void sleep(50).then(() => kept.query('SELECT 6 AS six').catch(() => undefined)); // fault: after commit
   },
 
   'idle-transaction': async (scope) => {
@@ -136,17 +172,14 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       await connectionOf(inner).query('SELECT 7 AS seven');
       await fetch(`${slow()}/?ms=1300`); // fault: idle transaction
     });
-    return 200;
   },
 
   'calls-in-a-row': async () => {
     for (let i = 0; i < 6; i++) await fetch(`${slow()}/?ms=20`); // fault: calls in a row
-    return 200;
   },
 
   'slow-call': async () => {
     await fetch(`${slow()}/?ms=1300`); // fault: slow call
-    return 200;
   },
 
   'blocked-loop': () => {
@@ -156,8 +189,13 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
   },
 
   'slow-statement': async (scope) => {
-    await poolOf(scope).query(COUNT_TO_14_MILLION); // fault: slow statement
-    return 200;
+    const wait = isPostgres ? 'SELECT pg_sleep($1 * 0.0000003)' : COUNT;
+    // SQLite cannot sleep: it counts to four times as much, until that takes long enough on this machine.
+    for (let most = 4e6, took = 0; took < 1000; most *= 4) {
+      const begun = performance.now();
+      await poolOf(scope).query(wait, [most]); // fault: slow statement
+      took = performance.now() - begun;
+    }
   },
 
   'second-connection': async (scope) => {
@@ -166,7 +204,6 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       await sleep(100);
       await poolOf(scope).query('UPDATE products SET level = 7 WHERE id = 7'); // fault: second connection
     });
-    return 200;
   },
 
   'error-committed': async (scope) => {
@@ -181,26 +218,28 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
     await runInTransaction(scope, async (inner) => {
       afterCommit(inner, () => scope.resolve('IOrders').newest.trim()); // fault: failed callback
     });
-    return 200;
   },
 
-  'failed-disposal': (scope) => (scope.resolve('IUpload') ? 200 : 500),
+  'failed-disposal': (scope) => void scope.resolve('IUpload'),
 
   'hidden-failure': async () => {
     await fetch(`${slow()}/?status=503`, { method: 'POST' }); // fault: hidden failure
-    return 200;
   },
 
-  retries: async () => {
-    for (let i = 0; i < 4; i++) await fetch(`${slow()}/?status=503`, { method: 'POST' }); // fault: retries
-    return 502;
+  'swallowed-statement': async (scope) => {
+    try {
+      await poolOf(scope).query('INSERT INTO products (level, id) VALUES (1, 1)'); // fault: swallowed statement
+    } catch {
+      // The client gets no word of it.
+    }
   },
 
-  'few-sockets': () =>
-    new Promise((resolve, reject) => {
-      const url = `${slow()}/?ms=150`;
-      get(url, { agent }, (response) => response.resume().on('end', () => resolve(200))).on('error', reject); // fault: few sockets
-    }),
+  'repeated-call': async () => {
+    for (const limit of [50, 5000]) {
+      const limited = { method: 'POST', signal: AbortSignal.timeout(limit) };
+      await fetch(`${slow()}/?ms=300`, limited).catch(() => undefined); // fault: repeated call
+    }
+  },
 
   'never-stopped': (scope) => {
     const pool = poolOf(scope);
@@ -209,7 +248,6 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       if (left-- === 0) clearInterval(timer);
       else pool.query('SELECT 11 AS eleven').catch(() => undefined); // fault: never stopped
     }, 50).unref();
-    return 200;
   },
 
   finding: async (scope) => {
@@ -217,7 +255,6 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow }) => 
       await connectionOf(inner).query('SELECT 8 AS eight');
       await poolOf(scope).query('SELECT 9 AS nine'); // fault: finding
     });
-    return 200;
   },
 });
 
@@ -228,10 +265,53 @@ async function changeBoth(run, scope, first, second) {
     if (number === 1) await sleep(100);
     await connectionOf(inner).query('UPDATE products SET level = 6 WHERE id = $1', [second]); // fault: deadlock
   });
-  return 200;
 }
 
-/** The argument of a relay of the outbox. */
-export async function deliver() {
-  throw new URIError('the address of a customer'); // fault: outbox
-}
+/** Work outside of requests that is wrong on purpose. */
+export const createJobs = ({ app, inScope, runInTransaction, inWorkContext, slow }) => ({
+  'runs overlap': () => {
+    const timer = setInterval(() => inScope(app, {}, () => sleep(250)), 120); // fault: runs overlap
+    return sleep(1000).then(() => clearInterval(timer));
+  },
+
+  'fails each time': async () => {
+    for (let run = 0; run < 4; run++) {
+      await inScope(app, { tags: ['report'] }, async (scope) => {
+        await poolOf(scope).query('SELECT 1');
+        throw new RangeError('the report is empty'); // fault: fails each time
+      }).catch(() => undefined);
+    }
+  },
+
+  'failed handler': () =>
+    runInTransaction(app, async (scope) => {
+      await connectionOf(scope).query('INSERT INTO orders VALUES (2, 1)');
+      throw new SyntaxError('the import is wrong'); // fault: failed handler of work
+    }).catch(() => undefined),
+
+  leak: async () => {
+    for (let run = 0; run < 20; run++) poolOf(app.createScope({ tags: ['expiry'] })); // fault: leak of work
+    await sleep(400);
+  },
+
+  // As a worker does it by itself.
+  'N+1': async () => {
+    const scope = app.createScope({ tags: ['worker'] });
+    await sleep(1);
+    for (let id = 0; id < 6; id++) await poolOf(scope).query('SELECT id FROM orders WHERE id = $1', [id]); // fault: N+1 of work
+    await scope.dispose();
+  },
+
+  // As the relay of an outbox does it.
+  'hidden failure': () => {
+    const deliver = async () => {
+      await fetch(`${slow()}/?status=422`, { method: 'POST' }); // fault: hidden failure of work
+    };
+    return inWorkContext(() => ({ name: 'delivery of order.placed', by: deliver }), deliver);
+  },
+
+  fine: async () => {
+    for (let run = 0; run < 4; run++)
+      await inScope(app, { tags: ['fine'] }, () => runInTransaction(app, () => sleep(1)));
+  },
+});

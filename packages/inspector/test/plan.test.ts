@@ -1,0 +1,46 @@
+import { hasMariadb, hasPostgres, openMariadbDatabase, openSchema } from '@ambit/test-kit';
+import type { DatabasePool } from '@ambit/transaction';
+import { createPostgresPool } from '@ambit/transaction/postgres';
+import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { planOf } from '../src/plan.js';
+
+const POOLS: Readonly<Record<string, () => Promise<DatabasePool>>> = {
+  ...(hasPostgres && {
+    PostgreSQL: async () => {
+      const schema = await openSchema();
+      onTestFinished(() => schema.drop());
+      return createPostgresPool({ connectionString: schema.url(), max: 1 });
+    },
+  }),
+  SQLite: async () => createSqlitePool({ path: ':memory:' }),
+  ...(hasMariadb && {
+    MariaDB: async () => {
+      const database = await openMariadbDatabase();
+      onTestFinished(() => database.drop());
+      return database.pool({ max: 1 });
+    },
+  }),
+};
+
+describe.each(Object.entries(POOLS))('the plan of a statement on %s', (name, open) => {
+  it('is that of any values, names the table or index, changes nothing and shows no value', async () => {
+    const pool = await open();
+    onTestFinished(() => pool.close());
+    await pool.query('CREATE TABLE parts (id INTEGER PRIMARY KEY, name VARCHAR(20), level INTEGER)');
+    await pool.query("INSERT INTO parts VALUES (1, 'canary', 4711), (2, 'other', 1)");
+    for (const [sql, shown] of [
+      ["SELECT * FROM parts WHERE name = 'canary' AND level > 4711 AND id > $1", /parts/],
+      ['UPDATE parts SET level = 4711 WHERE level < $1', /scan.* parts|type: index/i],
+      ['DELETE FROM parts WHERE id = $1', { PostgreSQL: /parts_pkey/, SQLite: /PRIMARY KEY/ }[name] ?? /key: PRIMARY/],
+      ['INSERT INTO parts (id, name) VALUES ($1, $2)', { SQLite: /nothing to plan/ }[name] ?? /parts/],
+    ] as const) {
+      const plan = (await planOf(pool, sql)).join('\n');
+      expect([sql, plan]).toEqual([sql, expect.stringMatching(shown)]);
+      expect(plan).not.toMatch(/canary|4711/);
+    }
+    expect(await pool.query('SELECT level FROM parts ORDER BY id')).toMatchObject([{ level: 4711 }, { level: 1 }]);
+    await expect(planOf(pool, 'SELECT * FROM nothing')).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED' });
+    expect(await pool.query('SELECT id FROM parts')).toHaveLength(2);
+  });
+});
