@@ -39,7 +39,7 @@ export class Unavailable {
 /** One walk over bindings: `resolve` throws the first problem, `verify` collects them all. */
 export interface Walk extends Search {
   readonly templates: Templates;
-  /** How many bindings were compiled. */
+  /** The number of bindings that were compiled. */
   made: number;
   /** How many are being compiled, each for the one before. */
   deep: number;

@@ -39,9 +39,9 @@ export interface KeptInstance {
   /** The instance, and the result of each decorator; undefined where that is `instance` alone. */
   readonly layers: readonly unknown[] | undefined;
   previous: KeptInstance | undefined;
-  /** Whether this scope disposes it: nobody else does. */
+  /** True if this scope disposes it: nobody else does. */
   owned: boolean;
-  /** How many `onStart` callbacks have completed. */
+  /** The number of `onStart` callbacks that have completed. */
   started: number;
 }
 
@@ -148,7 +148,7 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /**
-   * Whether this scope itself has the tag; those of the scopes around it do not count.
+   * Tells if this scope itself has the tag; those of the scopes around it do not count.
    *
    * @param tag - the tag, such as `request`
    * @returns true if the tag is one of {@link Container.tags}
@@ -221,7 +221,7 @@ export class Container implements IContainer, AsyncDisposable {
   }
 
   /**
-   * Whether the key is registered for this scope, here or above. A class needs no registration. Does not check the dependencies.
+   * Tells if the key is registered for this scope, here or above. A class needs no registration. Does not check the dependencies.
    *
    * @param key - the key to look for
    * @returns false where `resolve` would throw `AMBIT_NOT_REGISTERED` or `AMBIT_OUT_OF_SCOPE` for the key itself
@@ -444,7 +444,7 @@ function callOnce(scope: Container, source: Registered): unknown {
   return source.result;
 }
 
-// How long a disposal waits for what is still being made or started: what hangs must not keep the process alive.
+// The time that a disposal waits for what is still being made or started: what hangs must not keep the process alive.
 const LIMIT_MS = 5000;
 
 const no = () => false;
@@ -503,7 +503,7 @@ function disposeTree(scope: Container, reason: unknown): Promise<void> {
   return promise;
 }
 
-/** Whether the scope is making something right now. */
+/** True if the scope is making something right now. */
 function isMaking(scope: Container): boolean {
   for (let page = scope.rare?.pages; page; page = page.next) if (page.cells.includes(BUSY)) return true;
   return scope.slots.includes(BUSY);
@@ -530,7 +530,7 @@ async function disposeInstances(scope: Container, reason: unknown, isAlone = fal
         // An async factory is running.
         if (isPromise(instance) && !(await settlesWithin((limit ??= timeLimit(LIMIT_MS)), instance))) {
           const made = kept;
-          // By then nobody waits for a failure.
+          // Nobody waits for a failure of this disposer any more.
           void instance.then(() => callDisposer(made, i, reason)).then(no, no);
           throw late(key, 'factory');
         }
@@ -583,7 +583,7 @@ const late = (key: Failure['key'], what: string): ContainerError =>
 
 type DisposalHook = (object: unknown, reason?: unknown) => unknown;
 
-/** Calls a callback of the registration, or the object's own disposer. Where nothing failed, they get no reason, not even undefined. */
+/** Calls a callback of the registration, or the object's own disposer. A disposal without a failure passes no second argument, not even undefined. */
 function callDisposer({ binding, instance, layers }: KeptInstance, i: number, reason: unknown): unknown {
   const hook = binding.onDispose?.[i];
   if (hook) {

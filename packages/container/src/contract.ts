@@ -20,7 +20,7 @@ export interface IContainer {
   resolve<C extends AbstractClass>(key: C): InstanceType<C>;
   resolve<T = unknown, const K extends Keyed<T> = Keyed<T>>(key: Listed<K>): T;
   /**
-   * Whether `resolve` would find the key; a container may lack this.
+   * Tells if `resolve` would find the key; a container may lack this.
    *
    * @param key - the key to look for
    * @returns true if the key is registered

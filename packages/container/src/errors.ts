@@ -86,9 +86,7 @@ export interface ErrorDetails {
 
 /** The sentence of the code, the lines below it, and where to read more. */
 const worded = (code: ErrorCode, about: string, ...lines: string[]): string =>
-  [sentenceOf(code).replace('%', () => about), ...lines, `  [${code}, see docs/errors.md#${code.toLowerCase()}]`].join(
-    '\n',
-  );
+  [sentenceOf(code).replace('%', () => about), ...lines, `  [npx ambit explain ${code}]`].join('\n');
 const sentenceOf = (code: ErrorCode): string => (sentences as Partial<Record<ErrorCode, string>>)[code] ?? '%';
 
 const arrows = (keys: readonly Key[]): string => shortened(keys, label, ' -> ', MOST_KEYS);

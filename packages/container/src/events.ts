@@ -4,7 +4,7 @@ import { ContainerError, showTags } from './errors.js';
 import type { Binding } from './registration.js';
 import type { Observer, Resolver } from './shape.js';
 
-/** Of Node's channels these members: who has no types of Node compiles these declarations, too. */
+/** The members of Node's channels that are used: these declarations compile without the types of Node. */
 interface Channel {
   readonly name: string | symbol;
   readonly hasSubscribers: boolean;
@@ -19,6 +19,8 @@ export const scopeClosed: Channel = /* @__PURE__ */ channel('ambit:scope:closed'
 export const instanceCreated: Channel = /* @__PURE__ */ channel('ambit:instance:created');
 /** `{ scope, key, error? }`, after an instance was disposed. */
 export const instanceDisposed: Channel = /* @__PURE__ */ channel('ambit:instance:disposed');
+/** `{ scope, error }`, after the work of `inScope()` threw, before its scope is disposed. */
+export const workFailed: Channel = /* @__PURE__ */ channel('ambit:work:failed');
 /** `{ scope, key, milliseconds }`, after a transient service was made. */
 const transientCreated = /* @__PURE__ */ channel('ambit:transient:created');
 /** `{ scope, key, error }`, after a constructor, factory or decorator threw, or a key could not be resolved. */

@@ -8,9 +8,9 @@ import { sayOf, splitsOf } from './verify.js';
 
 /** One registration of the key, and why it wins or not. */
 export interface Verdict {
-  /** How the registration makes the service. */
+  /** The way in which the registration makes the service. */
   readonly kind: Binding['source']['kind'];
-  /** Whether the owner keeps the instance. */
+  /** True if the owner keeps the instance. */
   readonly singleton: boolean;
   /** The tags of the scope that would own the instance and of those above it; undefined where none does, or an override wins. */
   readonly owner: readonly (readonly string[])[] | undefined;

@@ -15,7 +15,7 @@ export interface GraphNode {
   readonly key: Key;
   /** How it is made; `missing` where it is not registered. */
   readonly kind: Binding['source']['kind'] | 'missing';
-  /** Whether its scope keeps the instance. */
+  /** True if its scope keeps the instance. */
   readonly singleton: boolean;
   /** The tags of the scope that has it, and of those above it. */
   readonly scope: readonly (readonly string[])[];
@@ -51,7 +51,7 @@ export interface Graph {
   readonly nodes: readonly GraphNode[];
   /** The dependencies between them. */
   readonly edges: readonly GraphEdge[];
-  /** What services ask for by `optional`, and no scope has. */
+  /** Dependencies that services list with `optional`, and that no scope has. */
   readonly absent: readonly AbsentDependency[];
 }
 

@@ -18,7 +18,7 @@ const TOKEN =
 const PASSES_ON = /^constructor\s*\((?:\.{3}([^)]+))?\)\s*\{[^{}]*super\(\.{3}(?:arguments|\1)\)/;
 
 /**
- * Whether a class without parameters gives its parent the arguments it receives: it has no constructor, or one that passes them on, as
+ * Tells if a class without parameters gives its parent the arguments it receives: it has no constructor, or one that passes them on, as
  * compilers write it for classes with fields. Only the text of the class tells; undefined where the text cannot be read.
  */
 function passesOnArguments(target: object): boolean | undefined {
@@ -47,7 +47,7 @@ export interface Injector {
 /** A global symbol, so that two copies of this package in one tree read each other's keys. */
 const NEEDS: unique symbol = Symbol.for('ambit:inject') as never;
 
-/** Where a class says what it needs: the decorators of this file, or the class itself with `static inject`. */
+/** A class says what it needs by the decorators of this file, or by `static inject`. */
 interface Declaring {
   readonly [NEEDS]?: Dependency[];
   readonly inject?: unknown;

@@ -50,7 +50,7 @@ export type Dependency = Key | Lazy | All | Optional;
 
 /** A dependency that is more than a key: plain data, so that two copies of this package in one tree accept each other's. */
 interface Marker<Kind extends string, K extends Key> {
-  /** How the services of the key are delivered. */
+  /** The form in which the services of the key are delivered. */
   readonly kind: Kind;
   /** The key of the services that it stands for. */
   readonly key: K;
@@ -113,7 +113,7 @@ export const all = <const K extends Key>(key: Listed<K>): All<K> => ({ kind: 'al
  */
 export const optional = <const K extends Key>(key: Listed<K>): Optional<K> => ({ kind: 'optional', key });
 
-/** How the key is asked for. */
+/** The form in which the key is asked for. */
 export const kindOf = (dependency: Dependency | undefined): (Lazy | All | Optional)['kind'] | 'one' =>
   (typeof dependency === 'object' ? (dependency as Lazy | null)?.kind : undefined) ?? 'one';
 

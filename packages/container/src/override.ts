@@ -120,7 +120,7 @@ function madeIn(scope: Container): Binding[] {
   );
 }
 
-/** Whether scopes of the shape would get the override, which was added to scopes of the shape `top`. */
+/** True if scopes of the shape would get the override, which was added to scopes of the shape `top`. */
 function applies({ when }: Binding, shape: Shape, top: Shape): boolean {
   if (!when) return true;
   for (const at of shape.upward()) {

@@ -2,7 +2,7 @@ import type { Container, KeptInstance } from './container.js';
 import type { Key } from './keys.js';
 import { between } from './problems.js';
 import type { Binding } from './registration.js';
-import { empty, isMade, isPromise, read, Shape } from './shape.js';
+import { BUSY, empty, isMade, isPromise, read, Shape } from './shape.js';
 
 type Disposer = (this: unknown, ...why: unknown[]) => unknown;
 
@@ -14,13 +14,13 @@ export function findDisposer(object: unknown): Disposer | undefined {
     [Symbol.dispose]: now,
     dispose: other,
   } = object as Record<symbol | string, unknown>;
-  // Not a search through a list, which would be made for each instance that is disposed.
+  // A search through a list would be made for each instance that is disposed.
   if (typeof later === 'function') return later as Disposer;
   if (typeof now === 'function') return now as Disposer;
   return typeof other === 'function' ? (other as Disposer) : undefined;
 }
 
-/** Whether the object has a disposer, or is a promise of something that may have one. */
+/** True if the object has a disposer, or is a promise of something that may have one. */
 function isDisposable(object: unknown): boolean {
   try {
     return findDisposer(object) !== undefined || isPromise(object);
@@ -99,7 +99,7 @@ function forget(scope: Container, key: Key, promise: unknown): void {
 // So many entries are searched one by one; the rest of a longer list is indexed.
 const FEW = 8;
 
-/** Whether the scope or one around it disposes that very object, or received it from code that does. */
+/** True if the scope or one around it disposes that very object, or received it from code that does. */
 function isOwned(scope: Container, object: unknown): boolean {
   if (scope.shape.hasValue(object)) return true;
   for (let at: Container | undefined = scope; at; at = at.parent)
@@ -125,10 +125,29 @@ export function noteGiven(scope: Container, made: unknown): unknown {
   return made;
 }
 
-/** Whether the scope has an instance that is not disposed. */
+/** True if the scope has an instance that is not disposed. */
 export function holds(scope: Container, binding: Binding): boolean {
   const slot = scope.shape.slots.taken.get(binding);
   if (slot === undefined || !isMade(scope, slot)) return false;
   for (let kept = scope.latest; kept; kept = kept.previous) if (kept.binding === binding) return true;
   return !isDisposable(read(scope, slot));
 }
+
+/**
+ * Lists the singletons that a scope has made, for tools that look at them. It makes none.
+ *
+ * @param container - the scope
+ * @returns each with the key of its registration
+ *
+ * @example
+ * ```ts
+ * import { instancesOf } from '@ambit/container/tools';
+ * const { value, build } = lifetimes('application');
+ * const app = new Container({ tags: ['application'] }).addRegistration(...build({ IOne: value(1) }).registrations);
+ * instancesOf(app); // []: a value is not made
+ * ```
+ */
+export const instancesOf = (container: Container): { readonly key: Key; readonly instance: unknown }[] =>
+  [...container.shape.slots.taken]
+    .map(([{ key }, slot]) => ({ key, instance: read(container, slot) }))
+    .filter(({ instance }) => instance !== undefined && instance !== BUSY);

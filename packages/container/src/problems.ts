@@ -12,7 +12,7 @@ export interface Step {
   readonly holder: Key | undefined;
 }
 
-/** Where the reason of a problem is searched. */
+/** The scopes in which the reason of a problem is searched. */
 export interface Search {
   /** Shapes whose scopes may resolve. */
   readonly shapes: readonly Shape[];
@@ -124,7 +124,7 @@ export function missing(key: Key, home: Shape, path: Step | undefined, search: S
   if (asked)
     return new ContainerError('AMBIT_OUT_OF_SCOPE', {
       ...details,
-      hint: `its ${home.reachable(key)[0]?.declared ? 'lifetime' : 'predicate'} asks for ${asked}; neither this scope nor one around it has that`,
+      hint: `it is for scopes with ${asked}; ${hintOf(asked, search.dry ? '' : 'tag') ?? 'neither this scope nor one around it has that'}`,
     });
   // A search through all keys for each of thousands of problems would take too long.
   const near = search.hinted++ < MOST_HINTS ? home.keys().find((known) => alike(known, key)) : undefined;
@@ -155,10 +155,22 @@ function holderAt(home: Shape, path: Step | undefined): Key | undefined {
 export function tagsAsked(bindings: readonly Binding[], shape: Shape): string | undefined {
   const asked = new Set<string>();
   for (const { when } of bindings) when?.({ hasTag: (tag) => shape.hasTag(tag) || !asked.add(tag) });
-  return bindings[0] && ([...asked].map(show).join(' or ') || 'something else');
+  return bindings[0] && ([...asked].map(show).join(' or ') || 'what its predicate asks for');
 }
 
-/** True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count. */
+/**
+ * True when one letter more, less, other, or swapped with its neighbour turns one into the other; case does not count.
+ *
+ * @param known - a key that is registered
+ * @param key - one that is not
+ * @returns whether it may be misspelt
+ *
+ * @example
+ * ```ts
+ * import { alike } from '@ambit/container/tools';
+ * alike('IUsers', 'IUser'); // true
+ * ```
+ */
 export function alike(known: Key, key: Key): boolean {
   if (typeof known !== 'string' || typeof key !== 'string' || key.length < 3) return false;
   if (Math.abs(known.length - key.length) > 1) return false;

@@ -20,7 +20,7 @@ import { checkFunction, checkKey, refuse, show } from './errors.js';
 /** A scope, as a scope predicate sees it. */
 export interface Tagged {
   /**
-   * Whether the scope itself has the tag.
+   * Tells if the scope itself has the tag.
    *
    * @param tag - the tag, such as `request`
    * @returns true if it has
@@ -28,10 +28,10 @@ export interface Tagged {
   hasTag(tag: string): boolean;
 }
 
-/** Whether a registration applies in a scope. It sees the tags only, and runs once for each kind of scope, not at each `resolve`. */
+/** True if a registration applies in a scope. It sees the tags only, and runs once for each kind of scope, not at each `resolve`. */
 export type ScopePredicate = (scope: Tagged) => boolean;
 
-/** Where the instances come from. */
+/** The source of the instances. */
 type Source =
   | { readonly kind: 'class'; readonly target: AbstractClass }
   | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown; readonly isOfScope?: true }
@@ -57,13 +57,13 @@ export interface Declared {
   readonly lifetimes?: readonly string[] | undefined;
   /** The name of the feature that has the entry. */
   readonly feature?: string | undefined;
-  /** How it joins what an earlier feature has under the key. */
+  /** Joins the entry of an earlier feature under the same key, or replaces it. */
   readonly joining?: 'override' | 'also' | undefined;
 }
 
 /** A registration before it has a key: plain data, changed by modifiers. `T` is what it makes. */
 export interface Recipe<out T = unknown> {
-  /** Where the instances come from: a class, a factory, a value or another key. */
+  /** The source of the instances: a class, a factory, a value or another key. */
   source: Source;
   /** The keys of the parameters, where the registration lists them. */
   readonly needs?: readonly Dependency[] | undefined;

@@ -26,7 +26,7 @@ export function givingRegistered(binding: Binding): Resolver {
 }
 
 /**
- * Whether it is a promise, also of another realm or a library. A query builder with a method `then()` is none: to await it would send its
+ * Tells if it is a promise, also of another realm or a library. A query builder with a method `then()` is none: to await it would send its
  * statement.
  */
 export const isPromise = (object: unknown): object is PromiseLike<unknown> => isThenable(object, true);
@@ -58,9 +58,9 @@ export interface Observer {
 export class Plans {
   /** Keys that services depend on. Any other key may be registered on a scope without a change of its shape. */
   readonly asked = new Set<Key>();
-  /** How many bindings have functions of their own. */
+  /** The number of bindings that have functions of their own. */
   copies = 0;
-  /** Whether there ever was an override, which wins over nearer registrations. */
+  /** True if there ever was an override, which wins over nearer registrations. */
   overridden = false;
   observer?: Observer;
   readonly cached = new Map<object, () => void>();
@@ -234,7 +234,7 @@ export class Shape implements Tagged {
   /** All matches, or the first alone: thousands of nested scopes may have a registration each. */
   #search(key: Key, isOneEnough = false): Match[] {
     const found: Match[] = [];
-    // Those with a predicate may belong below the scope they were added to, and are found once.
+    // Bindings with a predicate may belong below the scope they were added to, and are found once.
     const seen = new Set<Binding>();
     let conditional: Match[] | undefined;
     for (const at of this.upward()) {
@@ -260,7 +260,7 @@ export class Shape implements Tagged {
     );
   }
 
-  /** Whether the object was registered here or above as a ready value. */
+  /** True if the object was registered here or above as a ready value. */
   hasValue(object: unknown): boolean {
     for (const at of this.upward()) {
       at.values ??= new Set(
@@ -271,7 +271,7 @@ export class Shape implements Tagged {
     return false;
   }
 
-  /** Whether something may depend on the key here or below, so that registering it changes compiled resolvers. */
+  /** True if something may depend on the key here or below, so that registering it changes compiled resolvers. */
   knows(key: Key): boolean {
     if (this.plans.asked.has(key) || this.bindings.has(key)) return true;
     for (let at = this.parent; at; at = at.parent) if (at.bindings.has(key)) return true;
@@ -395,7 +395,7 @@ class Slots {
 
   constructor(
     readonly taken = new Map<Binding, number>(),
-    /** How many slots are in use. */
+    /** The number of slots that are in use. */
     public size = 0,
   ) {}
 
@@ -425,7 +425,7 @@ export interface Page {
 export const BUSY = Symbol('busy');
 export const UNDEFINED = Symbol('undefined');
 
-/** Where in its array or page the slot is. */
+/** The index of a slot in its array or page. */
 export const indexOf = (slot: number): number => (slot < NEAR ? slot : slot % PAGE);
 
 /** The cells of the page of a far slot. */
@@ -446,7 +446,7 @@ export function empty(scope: Container, slot: number): void {
   (slot < NEAR ? scope.slots : pageOf(scope, slot))[indexOf(slot)] = undefined;
 }
 
-/** Whether the scope has made the instance that the slot is for. */
+/** True if the scope has made the instance that the slot is for. */
 export function isMade(scope: Container, slot: number): boolean {
   const content = read(scope, slot);
   return content !== undefined && content !== BUSY;

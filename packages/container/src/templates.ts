@@ -73,7 +73,7 @@ const keepingOne = (slot: number, at: number, near: boolean, make: Resolver, bin
   // Other code owns a value, and `decorating` keeps the results of decorators.
   const looks = source.kind !== 'value' && !decorators;
   const mayBePromise = looks && source.kind !== 'class';
-  // Other code made it, as it makes what is registered directly.
+  // Other code made the instance, as it makes one that is registered directly.
   const isNews = !('isOfScope' in source);
   return (scope: Container) => {
     const cells = near ? scope.slots : far(scope, slot);

@@ -1,13 +1,14 @@
 import { setMaxListeners } from '#platform';
 import { type IContainer, runInScope } from './contract.js';
 import { ContainerError, show } from './errors.js';
+import { workFailed } from './events.js';
 import { settlesWithin, timeLimit } from './time-limit.js';
 
-/** How long `drainScopes()` waits. */
+/** The time that `drainScopes()` waits. */
 export interface DrainScopesOptions {
-  /** How long work in progress may go on before its signal aborts; `Infinity`: forever. Default 10 s. */
+  /** The time that work in progress may go on before its signal aborts; `Infinity`: forever. Default 10 s. */
   readonly timeoutMs?: number;
-  /** How long aborted work may take to settle. Default 1 s. */
+  /** The time that aborted work may take to settle. Default 1 s. */
   readonly abortTimeoutMs?: number;
 }
 
@@ -91,7 +92,7 @@ class RunningWork {
     this.#resolveFinished();
   }
 
-  /** Not with AbortSignal.any(): on Node 20 a long-lived signal keeps every signal made of it in memory. */
+  /** AbortSignal.any() is not used: on Node 20 a long-lived signal keeps every signal made of it in memory. */
   #follow(source: AbortSignal): void {
     const onAbort = (): void => this.abort(source.reason);
     // One signal may cancel any number of jobs at once; Node would warn from the eleventh on. Polyfills are no event targets.
@@ -128,7 +129,7 @@ export type ScopeOf<C extends IContainer> = ReturnType<C['createScope']>;
 export interface InScopeOptions<C extends IContainer = IContainer> {
   /** The tags of the scope. Default `['job']`. */
   readonly tags?: readonly string[];
-  /** Whether the scope is the `currentScope()` of all that the work causes. Default `false`. */
+  /** True if the scope is the `currentScope()` of all that the work causes. Default `false`. */
   readonly current?: boolean;
   /** Aborts the signal that the work receives. */
   readonly signal?: AbortSignal | undefined;
@@ -187,6 +188,7 @@ export async function inScope<C extends IContainer, T>(
         return await work(scope, running.signal);
       } catch (error) {
         reason = error;
+        if (workFailed.hasSubscribers) workFailed.publish({ scope, error });
         throw error;
       } finally {
         await nested.drain({ timeoutMs: Infinity });

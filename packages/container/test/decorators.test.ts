@@ -17,14 +17,6 @@ const loud = decorate((inner: Greeter) => new Loud(inner));
 const greeter = Registration.fromClass(Greeter);
 
 describe('decorate', () => {
-  it('wraps what the registration makes, and the key resolves to the wrapper', () => {
-    const made = openApplication(greeter.pipe(loud).to('IGreeter')).resolve<Loud>('IGreeter');
-
-    expect(made).toBeInstanceOf(Loud);
-    expect(made.inner).toBeInstanceOf(Greeter);
-    expect(made.greet()).toBe('HELLO');
-  });
-
   it('wraps classes, values and factories', () => {
     const app = openApplication(
       greeter.pipe(loud).to('class'),

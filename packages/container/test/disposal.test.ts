@@ -8,24 +8,6 @@ import { openApplication, openRequest, openTransaction, perRequest } from './sup
 const service = () => ({ dispose: vi.fn<() => void>() });
 const aRequest = () => new Container({ tags: ['application'] }).createScope({ tags: ['request'] });
 
-describe('what a scope disposes', () => {
-  it.each<[string, (owner: Container, value: object) => unknown]>([
-    ['a transient', (owner, value) => owner.addRegistration(Registration.fromFactory(() => value).to('it'))],
-    ['a value', (owner, value) => owner.addRegistration(Registration.fromValue(value).to('it'))],
-    [
-      'a singleton value',
-      (owner, value) => owner.addRegistration(Registration.fromValue(value).pipe(singleton()).to('it')),
-    ],
-    ['what a directly registered factory returns', (owner, value) => owner.register('it', () => value)],
-  ])('%s is never disposed', async (_, add) => {
-    const [owner, value] = [aRequest(), service()];
-    add(owner, value);
-    expect(owner.resolve('it')).toBe(value);
-    await owner.parent?.dispose();
-    expect(value.dispose).not.toHaveBeenCalled();
-  });
-});
-
 describe('how an instance is disposed', () => {
   it.each([
     ['Symbol.asyncDispose before all else', [Symbol.asyncDispose, Symbol.dispose, 'dispose'], Symbol.asyncDispose],
@@ -42,20 +24,6 @@ describe('how an instance is disposed', () => {
     owner.resolve('it');
     await owner.dispose();
     expect(called).toEqual([expected]);
-  });
-
-  it('an inherited disposer counts, and runs on the instance', async () => {
-    const disposed: unknown[] = [];
-    class Base {
-      dispose(): void {
-        disposed.push(this);
-      }
-    }
-    class Derived extends Base {}
-    const owner = aRequest().addRegistration(Registration.fromClass(Derived).pipe(singleton()).to('it'));
-    const instance = owner.resolve('it');
-    await owner.dispose();
-    expect(disposed).toEqual([instance]);
   });
 
   it.each(['dispose', Symbol.dispose, Symbol.asyncDispose])('%s that is no function is no disposer', async (name) => {
@@ -380,19 +348,6 @@ describe('the order of disposal', () => {
 });
 
 describe('with synchronous disposers, everything is disposed when dispose() returns', () => {
-  it.each([
-    ['in one scope', ['request'], ['request']],
-    ['in a scope and its child', ['request', 'transaction'], ['transaction', 'request']],
-    ['in three scopes', ['app', 'request', 'transaction'], ['transaction', 'request', 'app']],
-  ] as const)('%s', async (_, owners, order) => {
-    const log: string[] = [];
-    const scopes = family();
-    for (const owner of owners) holding(scopes[owner], logged(log, owner));
-    const disposed = scopes[owners[0]].dispose();
-    expect(log).toEqual(order);
-    await disposed;
-  });
-
   it('in an application that was started', async () => {
     const log: string[] = [];
     const app = holding(new Container(), logged(log, 'pool'));

@@ -47,7 +47,7 @@ describe('every error message', () => {
       const keys = [...shown, ...failures.map(({ key }) => key)].map(nameOf);
 
       expect(error.code).toBe(code);
-      expect(error.message.endsWith(` [${code}, see docs/errors.md#${code.toLowerCase()}]`)).toBe(true);
+      expect(error.message.endsWith(` [npx ambit explain ${code}]`)).toBe(true);
       for (const words of [...keys, ...tags.flat()]) expect(error.message).toContain(words);
       if (shown.length > 1) expect(error.message).toContain(shown.map(nameOf).join(' -> '));
     },

@@ -245,11 +245,11 @@ describe('the hint', () => {
   });
 
   it('speaks of the lifetime of an entry of a graph, whose predicate nobody wrote', () => {
-    const { make, build } = lifetimes('application', 'request', 'transaction');
-    const { registrations } = build({ IUnitOfWork: make('transaction', () => ({})) });
+    const { make, build } = lifetimes('application', 'request', 'unit');
+    const { registrations } = build({ IUnitOfWork: make('unit', () => ({})) });
     const { hint } = refusal(() => openRequest(openApplication(...registrations)).resolve('IUnitOfWork'));
 
-    expect(hint).toBe("its lifetime asks for 'transaction'; neither this scope nor one around it has that");
+    expect(hint).toBe("it is for scopes with 'unit'; neither this scope nor one around it has that");
   });
 
   it('suggests nothing far-fetched', () => {

@@ -26,18 +26,6 @@ const pool = Registration.fromClass(Pool);
 const aliasOf = (target: string) => Registration.alias(target);
 
 describe('an alias', () => {
-  it.each([
-    ['the application’s singleton', pool.pipe(singleton()).to('IPool')],
-    ['a request’s singleton', pool.pipe(singleton(), perRequest).to('IPool')],
-    ['a value', Registration.fromValue(new Pool()).to('IPool')],
-  ])('gives the instance of its target: %s', (_, target) => {
-    const request = openRequest(openApplication(aliasOf('IPool').to('IDatabase'), target));
-    const transaction = openTransaction(request);
-
-    expect(request.resolve('IDatabase')).toBe(request.resolve('IPool'));
-    expect(transaction.resolve('IDatabase')).toBe(request.resolve('IPool'));
-  });
-
   it('of a class gives what is registered for the class', () => {
     const app = openApplication(pool.pipe(singleton()).to(Pool), Registration.alias(Pool).to('IPool'));
     expect(app.resolve('IPool')).toBe(app.resolve(Pool));
@@ -185,58 +173,12 @@ describe('resolveAll', () => {
     expect(app.resolveAll('none')).toEqual([]);
   });
 
-  it('goes from the outermost scope inward: the application’s, then the request’s, then the transaction’s', () => {
-    const app = openApplication(named('application').to('IHook'));
-    const request = openRequest(app).addRegistration(named('request').to('IHook'));
-    const transaction = openTransaction(request).addRegistration(named('transaction').to('IHook'));
-
-    expect(transaction.resolveAll('IHook')).toEqual(['application', 'request', 'transaction']);
-    expect(request.resolveAll('IHook')).toEqual(['application', 'request']);
-    expect(openTransaction(request).resolveAll('IHook')).toEqual(['application', 'request']);
-    expect(app.resolveAll('IHook')).toEqual(['application']);
-    expect(openRequest(app).resolveAll('IHook')).toEqual(['application']);
-  });
-
   it('fails as a whole with one member, and names the path', () => {
     const broken = Registration.fromFactory((missing) => missing, ['IMissing']);
     const app = openApplication(named('a').to('IHook'), broken.to('IHook'), named('c').to('IHook'));
 
     const error = refusal(() => app.resolveAll('IHook'));
     expect(error).toMatchObject({ code: 'AMBIT_NOT_REGISTERED', path: ['IHook', 'IMissing'] });
-  });
-});
-
-describe('all(key)', () => {
-  class Checkout {
-    constructor(
-      @inject('ITill') readonly till: string,
-      @inject(all('IRule')) readonly rules: string[],
-    ) {}
-  }
-  const checkout = Registration.fromClass(Checkout);
-
-  it('injects every service of the key, beside others, none included', () => {
-    const till = named('till').to('ITill');
-    const app = openApplication(till, named('a').to('IRule'), named('b').to('IRule'), checkout.to('ICheckout'));
-
-    expect(app.resolve('ICheckout')).toEqual(new Checkout('till', ['a', 'b']));
-    expect(openApplication(till, checkout.to('ICheckout')).resolve('ICheckout')).toEqual(new Checkout('till', []));
-  });
-
-  it.each([
-    ['singletons', true, 20, 20],
-    ['transients', false, 20, 20 * 20],
-  ])('builds %s of a wide tree as often as their lifetime says', (_, kept, tops, leaves) => {
-    const made = { top: 0, leaf: 0 };
-    const twenty = (key: 'top' | 'leaf', needs: readonly ReturnType<typeof all>[]) =>
-      Array.from({ length: 20 }, () => {
-        const each = Registration.fromFactory((...inside: unknown[]) => ({ inside, number: ++made[key] }), needs);
-        return (kept ? each.pipe(singleton()) : each).to(key);
-      });
-    const app = openApplication(...twenty('top', [all('leaf')]), ...twenty('leaf', []));
-
-    expect(app.resolveAll('top')).toHaveLength(20);
-    expect(made).toEqual({ top: tops, leaf: leaves });
   });
 });
 

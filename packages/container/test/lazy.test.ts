@@ -20,17 +20,6 @@ function printers() {
 }
 
 describe('lazy', () => {
-  it('makes nothing before the first use, and a singleton once', () => {
-    const { counts, printer } = printers();
-    const app = openApplication(printer.pipe(singleton()).to('IPrinter'), reports.to('IReports'));
-    const made = app.resolve<Reports>('IReports');
-    expect(counts.made).toBe(0);
-
-    expect(made.printer()).toBe(made.printer());
-    expect(made.printer()).toBe(app.resolve('IPrinter'));
-    expect(counts.made).toBe(1);
-  });
-
   it('works in a list of dependencies, for factories and classes', () => {
     class Plain {
       constructor(readonly printer: () => unknown) {}

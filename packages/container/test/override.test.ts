@@ -13,7 +13,7 @@ import {
 import { override } from '../src/tools.js';
 import { asking } from './support/asking.js';
 import { refusal } from './support/refusal.js';
-import { openApplication, openRequest, openTransaction, perRequest } from './support/scopes.js';
+import { openApplication, openRequest, perRequest } from './support/scopes.js';
 
 class Mailer {}
 class FakeMailer {
@@ -29,56 +29,6 @@ const real = Registration.fromClass(Mailer).pipe(singleton());
 const fake = Registration.fromClass(FakeMailer).pipe(singleton());
 
 describe('an override', () => {
-  it('replaces one key and rebuilds nothing else', () => {
-    const app = openApplication(
-      real.to('IMailer'),
-      Registration.fromClass(Signup).to('ISignup'),
-      real.to('IOther'),
-      real.pipe(perRequest).to('IRequestThing'),
-    );
-    const request = openRequest(app);
-    const [other, thing] = [app.resolve('IOther'), request.resolve('IRequestThing')];
-    using _ = override(app, fake.to('IMailer'));
-
-    expect(request.resolve<Signup>('ISignup').mailer).toBeInstanceOf(FakeMailer);
-    expect(request.resolve<Signup>('ISignup').mailer).toBe(app.resolve('IMailer'));
-    expect(app.resolve('IOther')).toBe(other);
-    expect(request.resolve('IRequestThing')).toBe(thing);
-  });
-
-  it('wins for scopes open already, for those below them and for those opened while it lasts', () => {
-    const app = openApplication(real.to('IMailer'));
-    const request = openRequest(app);
-    const transaction = openTransaction(request);
-    const restore = override(app, Registration.fromValue('fake').to('IMailer'));
-    const scopes = [app, request, transaction, openTransaction(request), openRequest(app)];
-
-    expect(scopes.map((each) => each.resolve('IMailer'))).toEqual(Array(5).fill('fake'));
-    restore[Symbol.dispose]();
-    expect(new Set(scopes.map((each) => each.resolve('IMailer')))).toEqual(new Set([expect.any(Mailer)]));
-    expect(openRequest(app).resolve('IMailer')).toBe(app.resolve('IMailer'));
-  });
-
-  it('wins over nearer registrations, by predicate, on a request and directly, before and after', () => {
-    const app = openApplication(real.pipe(perRequest).to('IMailer'));
-    const before = openRequest(app).addRegistration(Registration.fromValue('own').to('IMailer'));
-    const directly = openTransaction(before).register('IMailer', () => 'directly');
-    const restore = override(app, Registration.fromValue('fake').to('IMailer'));
-    const after = openRequest(app).addRegistration(Registration.fromValue('own, later').to('IMailer'));
-    after.register('IMailer', () => 'directly, later');
-    app.addRegistration(real.pipe(perRequest).to('IMailer'));
-
-    expect([before, directly, after, openRequest(app)].map((each) => each.resolve('IMailer'))).toEqual(
-      Array(4).fill('fake'),
-    );
-    restore[Symbol.dispose]();
-    expect([before, directly, after].map((each) => each.resolve('IMailer'))).toEqual([
-      'own',
-      'directly',
-      'directly, later',
-    ]);
-  });
-
   it('is all there is of its key, for resolveAll, aliases and lazy too', () => {
     class Later {
       constructor(@inject(lazy('IMailer')) readonly mailer: () => unknown) {}
@@ -100,15 +50,6 @@ describe('an override', () => {
 
     expect(() => one![Symbol.dispose]()).not.toThrow();
     expect(refusal(() => override(app, fake.to('IMailer'))).code).toBe('AMBIT_DISPOSED');
-  });
-
-  it('keeps what is added while it lasts', () => {
-    const app = openApplication(real.to('IMailer'));
-    const restore = override(app, fake.to('IMailer'));
-    app.addRegistration(Registration.fromValue('added').to('IAdded'), Registration.fromValue('later').to('IMailer'));
-    restore[Symbol.dispose]();
-
-    expect([app.resolve('IAdded'), app.resolve('IMailer')]).toEqual(['added', 'later']);
   });
 });
 

@@ -6,36 +6,7 @@ import { openApplication, openRequest, openTransaction } from './support/scopes.
 
 const orders = Registration.fromFactory((connection) => ({ connection }), ['ISession']).to('IOrders');
 
-describe('a connection registered on one transaction', () => {
-  it('is missing on the next one after 1,000 transactions that had one', () => {
-    const request = openRequest(openApplication(orders));
-    for (let i = 0; i < 1000; i++) {
-      const transaction = openTransaction(request).register('ISession', () => i);
-      expect(transaction.resolve('IOrders')).toEqual({ connection: i });
-    }
-
-    expect(refusal(() => openTransaction(request).resolve('IOrders')).code).toBe('AMBIT_NOT_REGISTERED');
-  });
-});
-
 describe('register', () => {
-  it('calls the factory once for each scope that it is registered on: two services get one request id', () => {
-    const needsId = (key: string) => Registration.fromFactory((id) => ({ id }), ['requestId']).to(key);
-    const app = openApplication(needsId('IAudit'), needsId('ILog'));
-    const ids = [openRequest(app), openRequest(app)].map((request) => {
-      request.register('requestId', () => crypto.randomUUID());
-      const seen = [request, openTransaction(request), openTransaction(request)].flatMap((scope) => [
-        scope.resolve('requestId'),
-        scope.resolve<{ id: unknown }>('IAudit').id,
-        scope.resolve<{ id: unknown }>('ILog').id,
-      ]);
-      expect(new Set(seen).size).toBe(1);
-      return seen[0];
-    });
-
-    expect(ids[0]).not.toBe(ids[1]);
-  });
-
   it.each([null, 0, ''])('keeps %j, which is a result, too', (result) => {
     let calls = 0;
     const request = openRequest(openApplication()).register('IFalsy', () => (calls++, result));
@@ -62,7 +33,6 @@ describe('register', () => {
     const request = openRequest(openApplication());
     const seen: IContainer[] = [];
     request.register('IScope', (scope) => seen.push(scope));
-    request.resolve('IScope');
     openTransaction(request).resolve('IScope');
 
     expect(seen).toEqual([request]);

@@ -2,8 +2,6 @@ import { describe, expect, expectTypeOf, it, vi } from 'vitest';
 import {
   Container,
   hasTag,
-  type IContainer,
-  inject,
   MetadataInjector,
   Registration,
   scope as onlyWhere,
@@ -273,73 +271,6 @@ function lookupsOfAdding(depth: number): number {
 
 it('nested scopes that each add a registration cost a few lookups each, however deep they are', () => {
   expect(lookupsOfAdding(200) / lookupsOfAdding(50)).toBeLessThan(6);
-});
-
-class Pool {}
-class NewPool {}
-
-describe('a singleton', () => {
-  it('registered on the application is one for it and for every request and transaction', () => {
-    let made = 0;
-    const pool = Registration.fromFactory(() => ({ number: ++made })).pipe(singleton());
-    const app = openApplication(pool.to('IPool'));
-    const first = openRequest(app);
-    const scopes = [openTransaction(first), first, openRequest(app), openRequest(app), app];
-
-    expect(new Set(scopes.map((scope) => scope.resolve('IPool')))).toEqual(new Set([{ number: 1 }]));
-    expect(made).toBe(1);
-  });
-
-  it('of requests is one per request', () => {
-    const app = openApplication(Registration.fromClass(Pool).pipe(singleton(), perRequest).to('IPool'));
-    const [one, other] = [openRequest(app), openRequest(app)];
-
-    expect(one.resolve('IPool')).toBeInstanceOf(Pool);
-    expect(one.resolve('IPool')).toBe(one.resolve('IPool'));
-    expect(one.resolve('IPool')).not.toBe(other.resolve('IPool'));
-  });
-
-  it('takes its dependencies from its owner, the one who asks first', () => {
-    class Users {
-      constructor(@inject('IPool') readonly pool: unknown) {}
-    }
-    const app = openApplication(
-      Registration.fromClass(Pool).pipe(singleton()).to('IPool'),
-      Registration.fromClass(Users).pipe(singleton()).to('IUsers'),
-    );
-    const request = openRequest(app).addRegistration(Registration.fromClass(NewPool).to('IPool'));
-
-    expect(request.resolve('IPool')).toBeInstanceOf(NewPool);
-    expect(request.resolve<Users>('IUsers').pool).toBe(app.resolve('IPool'));
-    expect(openRequest(app).resolve<Users>('IUsers').pool).toBe(app.resolve('IPool'));
-  });
-});
-
-describe('a registration without singleton', () => {
-  it('gives a new instance at every resolve', () => {
-    const app = openApplication(Registration.fromClass(Pool).to('IPool'));
-    const request = openRequest(app);
-
-    expect(new Set([app, app, request, request].map((scope) => scope.resolve('IPool'))).size).toBe(4);
-  });
-});
-
-describe('a factory', () => {
-  it('gets the scope that owns its singleton, and the scope that asks for anything else', () => {
-    const itself = Registration.fromFactory((scope: IContainer) => ({ scope }));
-    const app = openApplication(
-      itself.pipe(singleton()).to('IApplicationThing'),
-      itself.pipe(singleton(), perRequest).to('IRequestThing'),
-      itself.pipe(perRequest).to('INewThing'),
-    );
-    const request = openRequest(app);
-    const transaction = openTransaction(request);
-    const scopeOf = (key: string) => transaction.resolve<{ scope: IContainer }>(key).scope;
-
-    expect(scopeOf('IApplicationThing')).toBe(app);
-    expect(scopeOf('IRequestThing')).toBe(request);
-    expect(scopeOf('INewThing')).toBe(transaction);
-  });
 });
 
 class First {}

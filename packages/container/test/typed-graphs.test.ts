@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { all, Container, decorate, lifetimes, onDispose, onStart, type ContainerError } from '../src/index.js';
-import { explain, graph, override, verify } from '../src/tools.js';
+import { explain, graph, verify } from '../src/tools.js';
 
 const { of, make, value, alias, registered, feature, when, build, lazy } = lifetimes(
   'application',
@@ -83,14 +83,6 @@ describe('a graph', () => {
       ['start', 'a'],
       ['dispose', 'a'],
     ]);
-  });
-
-  it('replaces services for a test', () => {
-    const composition = app();
-    const container = open(composition);
-    const { IPool } = { IPool: value(new Pool('test')) };
-    using _ = override(container, ...composition.replacing({ IPool }));
-    expect(openRequest(container).resolve<Users>('IUsers').pool.url).toBe('test');
   });
 
   it('refuses what is not an entry, an unknown lifetime, and a lifetime that is there twice', () => {

@@ -1,5 +1,5 @@
 /** What is wrong with the key of a request. */
-export type IdempotencyProblem = 'missing' | 'malformed' | 'running' | 'reused';
+export type IdempotencyProblem = 'missing' | 'malformed' | 'invalid' | 'running' | 'reused';
 
 const MESSAGES: Readonly<Record<IdempotencyProblem, readonly [status: 400 | 409 | 422, message: string]>> = {
   missing: [400, 'This request needs an Idempotency-Key: send a new one for new work, and the same for a repetition'],
@@ -7,6 +7,7 @@ const MESSAGES: Readonly<Record<IdempotencyProblem, readonly [status: 400 | 409 
     400,
     'Idempotency-Key must be a text of 1 to 255 characters, given once: in double quotes, or without them if it has no space',
   ],
+  invalid: [400, 'This Idempotency-Key does not have the form that keys of this service have'],
   running: [409, 'A request with this Idempotency-Key is still running: try again when it has finished'],
   reused: [422, 'This Idempotency-Key was used for another request: take a new key for new work'],
 };
@@ -33,7 +34,7 @@ export class IdempotencyError extends Error {
   readonly code = 'AMBIT_IDEMPOTENCY_KEY';
   /** What is wrong with the key. */
   readonly problem: IdempotencyProblem;
-  /** 400 for a key that is missing or malformed, 409 while the first request runs, 422 for a key of another request. */
+  /** 400 for a key that is missing, malformed or invalid, 409 while the first request runs, 422 for a key of another request. */
   readonly status: 400 | 409 | 422;
   /** Equal to `status`: error handlers read the one or the other. */
   readonly statusCode: 400 | 409 | 422;
@@ -50,7 +51,10 @@ export class IdempotencyError extends Error {
    */
   constructor(problem: IdempotencyProblem, documentation?: string) {
     const [status, message] = MESSAGES[problem];
-    super(`${message} [AMBIT_IDEMPOTENCY_KEY, see ${documentation ?? 'docs/errors.md#ambit_idempotency_key'}]`);
+    const code = 'AMBIT_IDEMPOTENCY_KEY';
+    super(
+      `${message} [${documentation === undefined ? `npx ambit explain ${code}` : `${code}, see ${documentation}`}]`,
+    );
     this.problem = problem;
     this.status = this.statusCode = status;
     this.retryable = problem === 'running';

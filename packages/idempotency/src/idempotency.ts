@@ -8,11 +8,11 @@ import {
   transactionOf,
   type Work,
 } from '@ambit/transaction';
-import { checkFunction, deferOn, runScript } from '@ambit/transaction/extension';
+import { checkFunction, checkSchema, deferOn, runScript, type StandardSchema } from '@ambit/transaction/extension';
 import type { KeyTable } from '@ambit/transaction/databases';
 import { IdempotencyError } from './error.js';
 import { Expiry } from './expiry.js';
-import { type IdempotentRequest, readKey, type StoredKey } from './key.js';
+import { type IdempotentRequest, type KeyRules, readKey, type StoredKey } from './key.js';
 import { type IdempotencyTable, tableOf } from './schema.js';
 import { Store } from './store.js';
 
@@ -22,6 +22,11 @@ export interface IdempotencyOptions extends IdempotencyTable {
   readonly lifetimeMs?: number;
   /** The address of the page that tells your clients about keys. Each refusal links to it. */
   readonly documentation?: string;
+  /**
+   * A schema for keys, of zod, valibot, arktype or another library of Standard Schema, such as `z.uuid()`. It gets the key without quotes,
+   * the key that it returns is used, and a key that does not fit is refused. Default: any key.
+   */
+  readonly key?: StandardSchema<unknown, string>;
   /** Called when expired keys could not be removed; the next attempt is in an hour. Default: a process warning. */
   readonly onError?: (error: unknown) => void;
 }
@@ -108,7 +113,7 @@ interface Shared {
   readonly store: Store;
   readonly keys: Keys;
   readonly lifetimeMs: number;
-  readonly documentation: string | undefined;
+  readonly rules: KeyRules;
 }
 
 /**
@@ -215,7 +220,7 @@ export class LockedRequest {
   }
 
   #error(problem: 'running' | 'reused'): IdempotencyError {
-    return new IdempotencyError(problem, this.#shared.documentation);
+    return new IdempotencyError(problem, this.#shared.rules.documentation);
   }
 
   #lock(): void {
@@ -274,13 +279,14 @@ export class Idempotency {
 
   /** @internal Call `createIdempotency()` instead. */
   constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: IdempotencyOptions) {
-    const { documentation, onError } = options;
+    const { documentation, key, onError } = options;
     const lifetimeMs = lifetimeOf(options);
     checkDocumentation(documentation);
+    if (key !== undefined) checkSchema('key', key);
     checkFunction('onError', onError);
     this.#pool = pool;
     this.#table = tableOf(options);
-    this.#shared = { store: new Store(this.#table), keys: new Keys(), lifetimeMs, documentation };
+    this.#shared = { store: new Store(this.#table), keys: new Keys(), lifetimeMs, rules: { documentation, key } };
     this.#expiry = new Expiry(pool, this.#table, lifetimeMs, onError);
   }
 
@@ -297,7 +303,7 @@ export class Idempotency {
    * @param work - receives the scope of the transaction. It is not called for a repetition
    * @param options - of a transaction that begins now
    * @returns the response to send
-   * @throws `IdempotencyError`: the key is missing or malformed, in use, or was used for another request
+   * @throws `IdempotencyError`: the key is missing, malformed or invalid, in use, or was used for another request
    * @throws `TransactionError` `AMBIT_OPTION`: `caller` or `endpoint` is invalid
    * @throws what `respond()` of a `LockedRequest` throws
    */
@@ -317,7 +323,7 @@ export class Idempotency {
    * @param scope - that of the request. When it is disposed, the key is released at the latest
    * @param request - its key, its caller, and what tells it from another request
    * @returns the request, whose `respond()` takes the scope of the transaction
-   * @throws `IdempotencyError`: the key is missing or malformed, or in use
+   * @throws `IdempotencyError`: the key is missing, malformed or invalid, or in use
    * @throws `TransactionError` `AMBIT_OPTION`: `caller` or `endpoint` is invalid
    * @throws `TransactionError` `AMBIT_TX_ALREADY_OPEN`: the request has used this key before
    */
@@ -364,7 +370,7 @@ export class Idempotency {
   }
 
   #lock(scope: IContainer, request: IdempotentRequest): LockedRequest {
-    return new LockedRequest(this.#shared, scope, readKey(request, this.#shared.documentation));
+    return new LockedRequest(this.#shared, scope, readKey(request, this.#shared.rules));
   }
 }
 

@@ -2,7 +2,7 @@ import type { TransactionError } from '@ambit/transaction';
 import { codeOf, withCallersStack } from '@ambit/transaction/extension';
 
 /** What a host and `isRetryable()` read of an error. */
-type Outcome = Pick<TransactionError, 'sqlState' | 'retryable' | 'unavailable' | 'status' | 'statusCode'>;
+type Outcome = Pick<TransactionError, 'sqlState' | 'retryable' | 'unavailable' | 'status' | 'statusCode' | 'headers'>;
 
 /**
  * What a query builder rejects with. Where the database refused the statement, `code`, `constraint` and the other fields are
@@ -70,7 +70,9 @@ function isOurs(error: unknown): error is TransactionError {
   return codeOf(error).startsWith('AMBIT_TX_');
 }
 
-function outcomeOf(error: unknown): Partial<Outcome> {
-  const { sqlState, retryable, unavailable, status, statusCode } = Object(error) as Outcome;
-  return retryable === undefined ? {} : { sqlState, retryable, unavailable, status, statusCode };
+function outcomeOf(error: unknown): Partial<Outcome & { readonly expose: false }> {
+  const { sqlState, retryable, unavailable, status, statusCode, headers } = Object(error) as Outcome;
+  // Query builders name the statement and its values: "http-errors" and Nest send no message of an error that is not to be exposed.
+  const expose = false;
+  return retryable === undefined ? {} : { sqlState, retryable, unavailable, status, statusCode, headers, expose };
 }

@@ -10,12 +10,12 @@ import {
 } from '@ambit/transaction';
 import { POSTGRES, tokensOf, transactionOn } from '@ambit/transaction/extension';
 
-/** Where the statements of a query builder go: to the transaction of a scope, or each by itself to a pool. */
+/** The target of a query builder's statements: the transaction of a scope, or a pool, each statement by itself. */
 export type Target =
   | { readonly transaction: Transaction; readonly pool?: undefined }
   | { readonly transaction?: undefined; readonly pool: IDatabasePool };
 
-/** What an application may pass to a query builder. */
+/** The connection or the pool that an application passes to a query builder. */
 export function targetOf(database: IConnection | IDatabasePool, caller: string): Target {
   const transaction = transactionOn(database);
   if (transaction) return { transaction };
@@ -23,7 +23,7 @@ export function targetOf(database: IConnection | IDatabasePool, caller: string):
   throw invalid(caller, 'the IConnection of a transaction scope, or a pool, not another connection');
 }
 
-/** What executes the statements of a target. */
+/** Executes the statements of a target. */
 export function executorOf({ transaction, pool }: Target): MayExecute {
   return transaction ? transaction.connection : pool;
 }
@@ -37,7 +37,7 @@ export function transactionOfConnection(connection: IConnection, caller: string)
 
 /** A transaction that a library begins by itself would be outside of every scope, and begin without `afterBegin` of the pool. */
 export function ownTransaction(library: string, on: string): TransactionError {
-  const what = `${library} was about to begin a transaction of its own on a pool. Begin it with runInTransaction(), or with withTransaction() on a route, and use ${on}() with the IConnection of its scope`;
+  const what = `${library} was about to begin a transaction of its own on a pool. Begin it with runInTransaction(), or with withTransaction() or @Transactional() on a handler, and use ${on}() with the IConnection of its scope`;
   return new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
@@ -52,7 +52,7 @@ function invalid(caller: string, what: string): TransactionError {
 
 const WRITES = /\b(?:insert|update|delete|merge)\b/i;
 
-/** Whether a WITH of the statement may write, for which PostgreSQL has no cursor. A column of such a name may look like it. */
+/** True if a WITH of the statement may write, for which PostgreSQL has no cursor. A column of such a name may look like it. */
 function mayWriteInWith(sql: string): boolean {
   if (!WRITES.test(sql)) return false;
   let before = '';
@@ -69,7 +69,7 @@ export const ROWS_AT_A_TIME = 100;
 
 const SELECT = /^\s*(?:select|values|table)\b/i;
 
-/** Whether PostgreSQL has a cursor for the statement: only for what certainly reads. */
+/** True if PostgreSQL has a cursor for the statement: only for what certainly reads. */
 export function hasCursor(sql: string): boolean {
   return SELECT.test(sql);
 }

@@ -7,9 +7,9 @@ export type Deliver = (event: OutboxEvent, signal: AbortSignal) => unknown;
 
 /** How a relay delivers: time limits, back-off, and how many events at once. */
 export interface RelayOptions {
-  /** How long one delivery may take. Then its signal aborts, and it has failed. Default 10 s. */
+  /** The time that one delivery may take. Then its signal aborts, and it has failed. Default 10 s. */
   readonly deliveryTimeoutMs?: number;
-  /** How many events are claimed and delivered at once. Default 50. */
+  /** The number of events that are claimed and delivered at once. Default 50. */
   readonly concurrency?: number;
   /** After so many failures an event is a dead letter. Default 20, which is about an hour. */
   readonly maxAttempts?: number;
@@ -19,13 +19,13 @@ export interface RelayOptions {
   readonly maxBackoffMs?: number;
   /** How often the table is read when nobody calls `wake()`. Default 1 s. */
   readonly pollMs?: number;
-  /** How long a relay that was woken waits for further events, to claim them together. Default 20 ms. */
+  /** The time that a relay that was woken waits for further events, to claim them together. Default 20 ms. */
   readonly gatherMs?: number;
   /** After how long another relay takes over the events of one that crashed. Default 10 s. */
   readonly claimMs?: number;
-  /** How long `dispose()` waits for deliveries in progress before it aborts them: less than `claimMs`. Default 5 s. */
+  /** The time that `dispose()` waits for deliveries in progress before it aborts them: less than `claimMs`. Default 5 s. */
   readonly drainMs?: number;
-  /** How long delivered events stay in the table. Default 0: they are deleted at once. */
+  /** The time that delivered events stay in the table. Default 0: they are deleted at once. */
   readonly keepDeliveredMs?: number;
   /** How often the backlog is measured, where somebody subscribes to its channel. Default 15 s. */
   readonly measureMs?: number;

@@ -1,23 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { type IConnection, type IDatabasePool, TransactionError } from '@ambit/transaction';
-import { checkCount, checkFunction } from '@ambit/transaction/extension';
+import { checkCount, checkFunction, checkSchema, valueBy } from '@ambit/transaction/extension';
 import type { DeadRow, EventTable } from '@ambit/transaction/databases';
 import type { Deliver, RelayOptions } from './options.js';
 import { Relay } from './relay.js';
-import { type OutboxTable, tableOf } from './schema.js';
+import { type OutboxOptions, tableOf, type Topics } from './schema.js';
 
-/** What happened, as `publish()` takes it. */
-export interface NewEvent {
-  /** What kind of event it is, such as `order.created`. */
-  readonly topic: string;
+/** An event, as `publish()` takes it. */
+export interface NewEvent<Topic extends string = string, Payload = unknown> {
+  /** The kind of event, such as `order.created`. */
+  readonly topic: Topic;
   /** Events with the same key are delivered in the order in which their transactions commit; without a key in any order. */
   readonly key?: string;
   /** Anything that `JSON.stringify()` can write. */
-  readonly payload: unknown;
+  readonly payload: Payload;
 }
 
-/** What a receiver gets. */
+/** The events that the schemas of an outbox accept. */
+export type EventOf<T extends Topics> = {
+  [K in keyof T & string]: NewEvent<K, InputOf<T[K]>>;
+}[keyof T & string];
+
+type InputOf<S> = S extends { readonly '~standard': { readonly types?: { readonly input: infer Input } | undefined } }
+  ? Input
+  : unknown;
+
+/** An event, as a receiver gets it. */
 export interface OutboxEvent {
   /** The same at every delivery of this event and of no other: the idempotency key. */
   readonly id: string;
@@ -29,7 +38,7 @@ export interface OutboxEvent {
   readonly payload: unknown;
   /** When it was published, by the clock of the database. */
   readonly createdAt: Date;
-  /** 1 at the first delivery. One that the process did not survive is not counted. */
+  /** The number of the delivery, from 1. A delivery during which the process crashed is not counted. */
   readonly attempt: number;
 }
 
@@ -38,6 +47,14 @@ const MAX_NAME = 255;
 const MAX_PAYLOAD = 1_048_576;
 // oxlint-disable-next-line no-control-regex -- these are what a header or a log line must not have
 const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** The event with the payload that its schema returns. */
+async function checked(event: NewEvent, topics: Topics): Promise<NewEvent> {
+  const { topic, payload } = event;
+  const schema = Object.hasOwn(topics, topic) ? topics[topic] : undefined;
+  if (!schema) throw refused(`topics has no schema for ${inspect(topic)}`);
+  return { ...event, payload: await valueBy(schema, payload, `The event was not published: payload of ${topic}`) };
+}
 
 /** The payload as JSON, of an event that was found valid. */
 function payloadText({ topic, key, payload }: NewEvent): string {
@@ -98,14 +115,17 @@ export interface DeadLetter extends OutboxEvent {
  * }
  * ```
  */
-export class Outbox {
+export class Outbox<T extends Topics = Topics> {
   readonly #pool: Pick<IDatabasePool, 'getConnection' | 'query'>;
   readonly #table: EventTable;
+  readonly #topics: Topics | undefined;
 
   /** @internal Call `createOutbox()` instead. */
-  constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable) {
+  constructor(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxOptions<T>) {
     this.#pool = pool;
     this.#table = tableOf(options);
+    this.#topics = options.topics;
+    for (const [topic, schema] of Object.entries(options.topics ?? {})) checkSchema(`topics['${topic}']`, schema);
   }
 
   /**
@@ -122,8 +142,8 @@ export class Outbox {
    * @throws `TransactionError` `AMBIT_TX_PARAMETER`: an invalid event; nothing was published
    * @throws what `query()` of the connection throws
    */
-  async publish(connection: Pick<IConnection, 'query'>, event: NewEvent): Promise<string> {
-    const payload = payloadText(event);
+  async publish(connection: Pick<IConnection, 'query'>, event: EventOf<T>): Promise<string> {
+    const payload = payloadText(this.#topics ? await checked(event, this.#topics) : event);
     const id = randomUUID();
     const { topic, key } = event;
     await this.#table.publish(connection, { id, topic, key, payload });
@@ -195,7 +215,7 @@ export class Outbox {
  * after COMMIT, at least once, in order per key.
  *
  * @param pool - the pool of the application; the relay reads and writes with it
- * @param options - the kind of database, and the name of the table
+ * @param options - the kind of database, the name of the table, and the schemas of payloads
  * @returns the outbox; it holds nothing open
  * @throws `TransactionError` `AMBIT_OPTION`: an invalid option
  *
@@ -221,7 +241,10 @@ export class Outbox {
  * }
  * ```
  */
-export function createOutbox(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, options: OutboxTable): Outbox {
+export function createOutbox<T extends Topics = Topics>(
+  pool: Pick<IDatabasePool, 'getConnection' | 'query'>,
+  options: OutboxOptions<T>,
+): Outbox<T> {
   checkFunction('pool.query', (pool as Partial<IDatabasePool> | undefined)?.query, { required: true });
   return new Outbox(pool, options);
 }

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { type IDatabasePool, isRetryable, TransactionError } from '@ambit/transaction';
-import { report } from '@ambit/transaction/extension';
+import { inWorkContext, report } from '@ambit/transaction/extension';
 import { backoff, type Deliver, readRelayOptions, type RelayOptions, type RelaySettings } from './options.js';
 import type { EventTable } from '@ambit/transaction/databases';
 import { type Claimed, type Released, Store } from './store.js';
@@ -46,7 +46,7 @@ export class Deliveries {
     this.#onSettled = onSettled;
   }
 
-  /** How many further deliveries may begin. Events that wait for an earlier one of their key take no place. */
+  /** The number of further deliveries that may begin. Events that wait for an earlier one of their key take no place. */
   get capacity(): number {
     return this.#stopped ? 0 : Math.max(0, this.#settings.concurrency - this.#inProgress.size);
   }
@@ -55,12 +55,12 @@ export class Deliveries {
     return [...this.#open.keys()];
   }
 
-  /** Whether a delivery is in progress. */
+  /** True if a delivery is in progress. */
   get busy(): boolean {
     return this.#inProgress.size > 0;
   }
 
-  /** What the table does not have yet; the caller stores it, or puts it back. */
+  /** Results that the table does not have yet; the caller stores them, or puts them back. */
   takeSettled(): Settled {
     const settled = this.#settled;
     this.#settled = nothing();
@@ -129,10 +129,13 @@ export class Deliveries {
     this.#inProgress.add(controller);
     const late = new TransactionError('AMBIT_TX_DELIVERY', `The receiver took longer than ${deliveryTimeoutMs} ms`);
     const stopTimer = clock.setTimer(() => controller.abort(late), deliveryTimeoutMs);
-    return new Promise<unknown>((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-      (async () => this.#deliver(event, signal))().then(resolve, reject);
-    }).finally(() => {
+    const deliver = (): Promise<unknown> =>
+      new Promise<unknown>((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+        (async () => this.#deliver(event, signal))().then(resolve, reject);
+      });
+    const observed = () => ({ name: `delivery of ${event.topic}`, by: this.#deliver });
+    return inWorkContext(observed, deliver).finally(() => {
       stopTimer();
       this.#inProgress.delete(controller);
     });

@@ -1,3 +1,4 @@
+import type { StandardSchema } from '@ambit/transaction/extension';
 import { databaseOf, type DatabaseName, type EventTable } from '@ambit/transaction/databases';
 
 /** The databases that an outbox can be in. */
@@ -9,6 +10,18 @@ export interface OutboxTable {
   readonly dialect: OutboxDialect;
   /** Default `outbox`; on PostgreSQL it may name a schema, on MariaDB a database: `shop.outbox`. */
   readonly table?: string;
+}
+
+/** Each topic with the schema of its payload. */
+export type Topics = Readonly<Record<string, StandardSchema>>;
+
+/** The table, and what may be published. */
+export interface OutboxOptions<T extends Topics = Topics> extends OutboxTable {
+  /**
+   * Each topic with a schema of zod, valibot, arktype or another library of Standard Schema. The compiler then knows the payloads, and `publish()`
+   * stores what the schema returns, and refuses other topics and payloads that do not fit. Default: any topic, any payload.
+   */
+  readonly topics?: T;
 }
 
 /** The table, whose name is checked: it is part of every statement. */

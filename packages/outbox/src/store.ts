@@ -11,7 +11,7 @@ export interface Claimed {
   readonly publishedAt: number;
 }
 
-/** What becomes of an event that was not delivered. */
+/** The next state of an event that was not delivered. */
 export interface Released {
   readonly position: number;
   /** How often it has failed. */

@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { chosen } from '@ambit/test-kit';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -66,6 +68,27 @@ describe.each(chosen(databases))('an outbox on $name', ({ dialect, missing, open
       expect(receiver.payloads).toEqual([{ n: 1 }, ['two']]);
       expect(receiver.taken[0]).toMatchObject({ topic: 'noted', key: 'a', attempt: 1 });
       expect(Math.abs(Date.now() - Number(receiver.taken[0]?.createdAt))).toBeLessThan(60_000);
+    });
+
+    test('as work that an inspector can observe, with its outcome', async () => {
+      const outcomes: unknown[] = [];
+      const works = channel('ambit:work:context');
+      const store = new AsyncLocalStorage<string>();
+      works.bindStore(store, (work) => (work as { readonly name: string }).name);
+      const settled = (message: unknown): void => void outcomes.push((message as { readonly error?: unknown }).error);
+      subscribe('ambit:work:settled', settled);
+      const receiver = new Receiver();
+      const refusal = new Error('refused');
+      startRelay(async (one, signal) => {
+        expect(store.getStore()).toBe('delivery of noted');
+        if (one.attempt === 1) throw refusal;
+        await receiver.deliver(one, signal);
+      });
+      await outbox.publish(pool, event(1));
+      await receiver.hasTaken(1);
+      await expect.poll(() => outcomes).toEqual([refusal, undefined]);
+      works.unbindStore(store);
+      unsubscribe('ambit:work:settled', settled);
     });
 
     test('each event with the id that publish() returned, and deletes it', async () => {

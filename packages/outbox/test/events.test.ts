@@ -52,6 +52,10 @@ test.each([null, 0, '', [], 'text with \u0000 and \ud800', { a: [1, { b: null }]
 );
 
 describe('an invalid option', () => {
+  test('a topic whose schema is none', () => {
+    const topics = { paid: { parse: () => 1 } } as never;
+    expect(() => createOutbox(pool, { dialect: 'sqlite', topics })).toThrow(/topics\['paid'\].*must be a function/);
+  });
   test.each(['Outbox', 'a b', 'a;b', '1a', '', 'a.b.c', 'x'.repeat(49), 'a"b', 7])('table: %j', (table) => {
     const options = { dialect: 'sqlite', table: table as string } as const;
     for (const use of [() => createOutbox(pool, options), () => outboxSchema(options)])

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { setTimeout } from 'node:timers';
+import { clearTimeout, setTimeout } from 'node:timers';
 import { type Linked, LinkedList } from './linked-list.js';
 
 /** Time and chance, so that a test can control both. */
@@ -29,7 +29,7 @@ export interface Clock {
 /** Node's own, also while a test replaces the clock: timers shared with the test would stop afterwards. */
 const now = performance.now.bind(performance);
 
-/** What looks for open handles, as `jest --detectOpenHandles` does, asks whether it keeps the process alive. */
+/** A search for open handles, as that of `jest --detectOpenHandles`, asks whether the timer keeps the process alive. */
 class Context extends AsyncResource {
   hasRef(): boolean {
     return false;
@@ -122,8 +122,21 @@ function clockOfNode(): Clock {
   };
 }
 
-/** The clock of Node: what is used where the option `clock` is not given. */
-export const systemClock: Clock = clockOfNode();
+/** A timer of a Worker belongs to the request that set it, and never fires once that has finished. */
+function clockOfWorkers(): Clock {
+  return {
+    ...clockOfNode(),
+    setTimer: (fn, ms) => {
+      const timer = setTimeout(fn, ms);
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
+
+/** The clock where the option `clock` is not given. */
+export const systemClock: Clock = navigator?.userAgent === 'Cloudflare-Workers' ? clockOfWorkers() : clockOfNode();
 
 const nothing = (): void => undefined;
 

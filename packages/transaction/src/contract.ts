@@ -31,7 +31,7 @@ export interface ExecuteOptions {
   readonly name?: never;
 }
 
-/** What `execute()` resolves to. */
+/** The result of `execute()`. */
 export interface ExecuteResult<R = Row> {
   /** The rows that the statement gave: objects, or arrays with `rowMode: 'array'`. */
   readonly rows: R[];
@@ -43,7 +43,7 @@ export interface ExecuteResult<R = Row> {
   /** The first word of the statement as PostgreSQL reports it: `INSERT`, also where the text begins with `WITH`. */
   readonly command: string;
   /**
-   * Of an INSERT without RETURNING. On SQLite: the rowid of the row stored last; beyond 2^53 the driver rounds it. On MySQL: the
+   * The id that an INSERT without RETURNING made. On SQLite: the rowid of the row stored last; beyond 2^53 the driver rounds it. On MySQL: the
    * first id that AUTO_INCREMENT gave.
    */
   readonly insertId?: number;
@@ -52,7 +52,7 @@ export interface ExecuteResult<R = Row> {
 }
 
 /**
- * What a repository injects as `IConnection`: the connection that holds the open transaction.
+ * The connection that holds the open transaction, which a repository injects as `IConnection`.
  *
  * @example
  * ```ts
@@ -129,7 +129,7 @@ export interface IConnection {
   ): Promise<ExecuteResult<R>>;
 }
 
-/** What a pool or a connection may lack: pools of others may be older than `execute()`. `executeOn()` says so in its error. */
+/** The part that a pool or a connection may lack: pools of others may be older than `execute()`. `executeOn()` says so in its error. */
 export type MayExecute = Partial<Pick<IConnection, 'execute'>>;
 
 /** A connection checked out of a pool. Its user releases it once. */
@@ -159,11 +159,11 @@ export interface IPooledConnection extends Omit<IConnection, 'execute'>, MayExec
 export interface AcquireOptions extends BeginOptions {
   /** Stops the wait when it aborts. A pool around another passes on this same object: a copy of it may lack the signal. */
   readonly signal?: AbortSignal;
-  /** How long to wait for a connection. Default: the pool's `acquireTimeoutMs`. */
+  /** The longest wait for a connection. Default: the pool's `acquireTimeoutMs`. */
   readonly timeoutMs?: number;
 }
 
-/** What a pool may assume about a single statement. */
+/** Assumptions that a pool may make about a single statement. */
 export interface QueryOptions {
   /** The statement only reads, so that a replica may run it. Default false. */
   readonly readOnly?: boolean;
@@ -184,13 +184,13 @@ export type AfterBegin = (connection: IConnection, scope: IContainer) => unknown
 
 /** How many connections a pool has. SQLite's connection for single reads is not counted. */
 export interface PoolSize {
-  /** How many connections exist. */
+  /** The number of connections that exist. */
   readonly open: number;
   /** How many of them are not checked out. */
   readonly idle: number;
-  /** How many callers wait for one. */
+  /** The number of callers that wait for one. */
   readonly waiting: number;
-  /** How many connections there may be. */
+  /** The most connections that may be open. */
   readonly max?: number;
 }
 
@@ -237,7 +237,7 @@ export interface IDatabasePool {
   ): Promise<ExecuteResult<R>>;
   /** Refuses new callers, waits until the connections in use are released, then closes them all. */
   close(): Promise<void>;
-  /** How many connections are open and idle, and how many callers wait. */
+  /** The number of connections that are open and idle, and how many callers wait. */
   readonly size?: PoolSize;
   /**
    * Part of every BEGIN on this pool: called before any other statement, with the connection of the transaction and its scope.

@@ -44,7 +44,7 @@ const CODES = {
   },
   AMBIT_TX_ALREADY_OPEN: {
     advice:
-      'Pass the scope of the transaction that is meant: there runInTransaction() is a savepoint, which may fail alone. For a separate transaction, give it the propagation requires-new.',
+      'Pass the scope of the transaction that is meant, of a request requireTransactionScope(): there runInTransaction() is a savepoint, which may fail alone. For a separate transaction, give it the propagation requires-new.',
     status: 500,
   },
   AMBIT_TX_BEGIN_FAILED: { advice: 'The transaction did not start, so nothing was stored.', status: 500 },
@@ -78,7 +78,7 @@ const CODES = {
   },
   AMBIT_TX_FAILED: {
     advice:
-      'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction().',
+      'A transaction in which a statement or a required run failed can only roll back; wrap what may fail in a nested runInTransaction() with the scope of the transaction.',
     status: 500,
   },
   AMBIT_TX_FILE: {
@@ -103,7 +103,8 @@ const CODES = {
     last: true,
   },
   AMBIT_TX_PARAMETER: {
-    advice: 'A database takes text without NUL, numbers, bigints, booleans, dates, bytes and null.',
+    advice:
+      'Parameters are $1, $2 and so on; a database takes text without NUL, numbers, bigints, booleans, dates, bytes and null.',
     status: 500,
   },
   AMBIT_TX_POOL_CLOSED: { advice: 'The application is shutting down.', status: 503, fault: 'caller' },
@@ -145,7 +146,8 @@ const CODES = {
   },
   AMBIT_TX_STATEMENT_FAILED: { advice: 'On the server, cause has the text of the database.', status: 500 },
   AMBIT_TX_TIMEOUT: {
-    advice: 'Do less inside the transaction, or raise timeoutMs.',
+    advice:
+      'Do less inside the transaction. If every request times out, a statement on the pool waits for this transaction: transactionCheck() names its line.',
     status: 503,
     final: true,
     fault: 'time',
@@ -219,7 +221,10 @@ export class TransactionError extends Error {
    */
   constructor(code: TransactionErrorCode, detail: string, options: { cause?: unknown; sqlState?: string } = {}) {
     const { advice, status, retry, final }: CodeRow = CODES[code];
-    super(`${detail}. ${advice} ${referenceTo(code)}`, 'cause' in options ? { cause: options.cause } : undefined);
+    super(
+      `${detail}. ${advice} [npx ambit explain ${code}]`,
+      'cause' in options ? { cause: options.cause } : undefined,
+    );
     this.code = code;
     this.sqlState = options.sqlState ?? sqlStateOf(options.cause);
     // Where the SQLSTATE is that of the cause, the cause may know more than the SQLSTATE says.
@@ -228,11 +233,12 @@ export class TransactionError extends Error {
     this.unavailable = status === 503 || isUnavailable(known);
     this.status = this.statusCode = this.unavailable || this.retryable ? 503 : status;
   }
-}
 
-/** Where an error message leads: its code, and the page that explains it. */
-function referenceTo(code: TransactionErrorCode): string {
-  return `[${code}, see docs/errors.md#${code.toLowerCase()}]`;
+  /** For the response: `retry-after` where nothing was stored and a retry may succeed. Express, Fastify and NestJS send it. */
+  get headers(): Readonly<Record<string, string>> {
+    // A client that repeats a request which may be stored could store it twice.
+    return this.status === 503 && this.code !== 'AMBIT_TX_OUTCOME_UNKNOWN' ? { 'retry-after': '1' } : {};
+  }
 }
 
 /** A proxy may throw when it is inspected. */
@@ -262,7 +268,7 @@ export function because(error: unknown): string {
 }
 
 /**
- * What the database itself refused. The message reaches clients, so it has the SQLSTATE and not the text, which is in `cause`.
+ * The error for a statement that the database itself refused. The message reaches clients, so it has the SQLSTATE and not the text, which is in `cause`.
  *
  * @param cause - the error of the driver
  * @param sqlState - what PostgreSQL would give
@@ -278,6 +284,15 @@ export function refusedStatement(cause: unknown, sqlState: string | undefined): 
     cause,
     ...(sqlState === undefined ? {} : { sqlState }),
   });
+}
+
+/** The error for an object that lacks the method that begins a transaction. D1 is the one that is tried. */
+export function notAPool(what: string, method: string, given: object): TransactionError {
+  const isD1 = 'batch' in given && 'prepare' in given;
+  const reason = isD1
+    ? ': D1 has no transaction that waits for the application, because its batch() takes all statements at once. Use PostgreSQL by Hyperdrive, or the SQLite of a Durable Object'
+    : '';
+  return new TransactionError('AMBIT_TX_UNSUPPORTED', `${what} has no ${method}()${reason}`);
 }
 
 /** The error for a signal that has fired, or for another cancellation with a reason. */
@@ -344,7 +359,7 @@ export function warnOfLeftOpen(): void {
   const what = 'Another user of the driver left a transaction open in a connection, which was rolled back';
   const fix =
     'Find the code that uses the driver itself, and let it call COMMIT or ROLLBACK before it waits or returns';
-  process.emitWarning(`${what}. ${fix}. ${referenceTo(code)}`, { type: 'TransactionWarning', code });
+  process.emitWarning(`${what}. ${fix}. [npx ambit explain ${code}]`, { type: 'TransactionWarning', code });
 }
 
 export function savepointAlone(): TransactionError {

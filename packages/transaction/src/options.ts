@@ -17,9 +17,9 @@ export type ConnectionKey = KeyOf<IConnection> | UnlistedKey;
 
 /** Which of several databases: both keys, or neither for the application's main database. */
 export interface DatabaseKeys {
-  /** Where the transaction gets its connection. Default `IDatabasePool`. */
+  /** The key of the pool that gives the connection. Default `IDatabasePool`. */
   readonly pool?: PoolKey;
-  /** What its connection is registered as in its scope. Default `IConnection`. */
+  /** The key of its connection in its scope. Default `IConnection`. */
   readonly connection?: ConnectionKey;
 }
 
@@ -50,16 +50,16 @@ export interface TransactionOptions extends BeginOptions, DatabaseKeys {
   readonly begin?: 'now' | 'lazy';
   /** Aborts when nobody waits for the result any more. Until COMMIT is sent, that rolls back. */
   readonly signal?: AbortSignal;
-  /** How long to wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */
+  /** The longest wait for a connection. Default: what the pool says, but no longer than `timeoutMs`. */
   readonly acquireTimeoutMs?: number;
   /**
    * How long the transaction may be open before it is rolled back. In `runInTransaction()`: how long all attempts may take
    * together, including the waits for connections. Default 30 s; `Infinity` for no limit.
    */
   readonly timeoutMs?: number;
-  /** How long COMMIT, ROLLBACK and the disposal of the scope may take, each. Default 10 s. On SQLite: the disposal only. */
+  /** The time that COMMIT, ROLLBACK and the disposal of the scope may take, each. Default 10 s. On SQLite: the disposal only. */
   readonly endTimeoutMs?: number;
-  /** How long a rollback waits for the statement in progress before it cancels it. Default 100 ms. On SQLite: BEGIN only. */
+  /** The time that a rollback waits for the statement in progress before it cancels it. Default 100 ms. On SQLite: BEGIN only. */
   readonly cancelAfterMs?: number;
   /**
    * Called with failures that change no outcome: a rollback that failed, a scope that failed to dispose, a callback after COMMIT
@@ -184,7 +184,7 @@ export function checkExecuteOptions({ rowMode, types }: ExecuteOptions): void {
   throw new TransactionError('AMBIT_OPTION', 'types must have a function getTypeParser');
 }
 
-/** A value as messages name it: they may reach clients, so of what holds others, only its kind. */
+/** The text for a value in a message. Messages may reach clients, so an object or an array is named by its kind only. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`;
   if (typeof value === 'function') return 'a function';
@@ -208,14 +208,19 @@ export function checkOneOf(name: string, value: unknown, values: readonly unknow
 const POOL =
   "register a pool as a singleton of the application, such as createPostgresPool(), createSqlitePool(), or fromPgPool() over a pool of yours: Registration.fromFactory(() => createPostgresPool({ ... })).pipe(singleton()).to('IDatabasePool')";
 
-/** What the container says where a key is missing. A registration of the connection would be the wrong advice: transactions do that. */
+/** Either the route has no transaction, or it has one and asks the scope of the request: only a child scope sees the transaction. */
+const IN_ITS_SCOPE =
+  'put withTransaction() on the route (on Fastify { config: { transaction: true } }, in NestJS @Transactional()), or call runInTransaction(). Where that is done, resolve it from the scope of the transaction, requireTransactionScope(): request.container and c.var.container stay outside of it';
+
+/** The messages for a missing key. A registration of the connection would be the wrong advice: transactions do that. */
 const MISSING: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   [MAIN_DATABASE.pool, { resolve: POOL, verify: POOL }],
+  // A service for scopes with this tag.
+  ["'transaction'", { tag: IN_ITS_SCOPE }],
   [
     MAIN_DATABASE.connection,
     {
-      resolve:
-        'open a transaction: put withTransaction() on the route (on Fastify { config: { transaction: true } }, in NestJS @Transactional()), or call runInTransaction(), and resolve it from the scope of the transaction; after the response the transaction has completed',
+      resolve: `${IN_ITS_SCOPE}; after the response the transaction has completed`,
       'resolve disposed':
         'the transaction has completed: at COMMIT or ROLLBACK, at the latest with the response. Await all of its work before that, or begin another one with runInTransaction() and a scope that is open',
       requires: MAIN_DATABASE.pool,

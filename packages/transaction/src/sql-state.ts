@@ -1,4 +1,4 @@
-/** What an error means for the transaction, by its SQLSTATE; drivers of other pools put it in `code`. */
+/** The meaning of an error for the transaction, by its SQLSTATE; drivers of other pools put it in `code`. */
 // Node's own codes of five letters (EPIPE, EBUSY) begin with E; no SQLSTATE does.
 const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
 const CONFLICT = new Set(['40001', '40P01']);
@@ -79,7 +79,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 }
 
 /**
- * Whether a retry of the whole transaction may succeed: after a serialization failure, a deadlock, or a busy database file.
+ * Tells if a retry of the whole transaction may succeed: after a serialization failure, a deadlock, or a busy database file.
  * `runInTransaction()` asks this by itself.
  *
  * @param error - whatever was thrown
@@ -111,7 +111,7 @@ export function isRetryable(error: unknown): boolean {
 }
 
 /**
- * Whether the failure is temporary and not the fault of this request, so that a host responds with 503.
+ * Tells if the failure is temporary and not the fault of this request, so that a host responds with 503.
  *
  * @param error - whatever was thrown
  * @returns what `unavailable` of the nearest `TransactionError` among the error and its causes says; for errors of drivers,
@@ -145,7 +145,7 @@ export function isPermanent(error: unknown): boolean {
 }
 
 /**
- * Whether it may help to wait, for a program that starts: a database that is not there yet, is starting, or takes no writes
+ * Tells if it may help to wait, for a program that starts: a database that is not there yet, is starting, or takes no writes
  * during a failover. False where somebody has to correct something first, such as the name of the database or the password.
  * Unlike `isUnavailable()` it looks into a connection that was not made.
  *
@@ -174,7 +174,7 @@ export function isTemporary(error: unknown): boolean {
   return isUnavailable(error) && !isPermanent(error);
 }
 
-/** Whether a failed COMMIT certainly stored nothing: the database itself said so. */
+/** True if a failed COMMIT certainly stored nothing: the database itself said so. */
 export function saysNothingStored(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state !== undefined && !NOT_DEFINITE.test(state);

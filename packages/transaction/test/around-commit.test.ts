@@ -3,7 +3,6 @@ import type { IContainer } from '@ambit/container';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   afterCommit,
-  type IConnection,
   runInTransaction,
   type Transaction,
   TransactionError,
@@ -163,25 +162,6 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('that fails because of a conflict lets the run start again', async () => {
-      const conflicts: FakeFault[] = [{ ms: 1, kind: 'conflict' }];
-      const attempts: number[] = [];
-      const run = runInTransaction(
-        request,
-        async (scope, { number }) => {
-          attempts.push(number);
-          transactionOf(scope)?.beforeCommit(async () => {
-            faults.query = conflicts.shift() ?? fine;
-            await scope.resolve<IConnection>('IConnection').query('flush');
-          });
-        },
-        { ...options(), retries: 1 },
-      );
-      await play(run);
-      expect(attempts).toEqual([1, 2]);
-      expect(pool.stored).toEqual(['flush']);
-    });
-
     test.each(['resolves', 'throws'])(
       'that %s after a rollback is the last, and its statements are refused',
       async (how) => {
@@ -234,15 +214,6 @@ describe.each([
       expect(log).toEqual(['0 out, 0 open', '0 out, 0 open']);
     });
 
-    test('is waited for before the response, or not', async () => {
-      const transaction = await begin();
-      transaction.afterCommit(slowly('e-mail sent', 100));
-      transaction.afterCommit(slowly('cache cleared', 50), { before: 'response' });
-      const committing = transaction.commit().then(note('response'));
-      await play(committing);
-      expect(log).toEqual(['cache cleared', 'response', 'e-mail sent']);
-    });
-
     test('that is not async has been called when commit() resolves', async () => {
       const transaction = await begin();
       transaction.afterCommit(note('counted'));
@@ -287,34 +258,12 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('may begin a transaction with the scope around its own', async () => {
-      const transaction = await begin();
-      transaction.afterCommit(() =>
-        runInTransaction(request, (scope) => scope.resolve<IConnection>('IConnection').query('INSERT note'), options()),
-      );
-      await play(transaction.commit());
-      expect(pool.stored).toEqual(['INSERT note']);
-      expect(reported).toEqual([]);
-    });
-
     test('runs in the async context of the code that registered it', async () => {
       const requestId = new AsyncLocalStorage<string>();
       const transaction = await begin();
       requestId.run('request 7', () => transaction.afterCommit(() => log.push(requestId.getStore() ?? 'none')));
       await play(transaction.commit());
       expect(log).toEqual(['request 7']);
-    });
-
-    test('holds up the disposal of the scope around the transaction, not the commit', async () => {
-      const transaction = await begin();
-      transaction.afterCommit(slowly('e-mail sent', 100));
-      const finishing = transaction.commit().then(async () => {
-        log.push('response');
-        await request.dispose();
-        log.push('disposed');
-      });
-      await play(finishing);
-      expect(log).toEqual(['response', 'e-mail sent', 'disposed']);
     });
 
     test('holds up a disposal that has started before the COMMIT had its response', async () => {
@@ -368,34 +317,6 @@ describe.each([
       };
       await play(runInTransaction(request, work, options()));
       expect(received).toBe(failure);
-    });
-
-    test('may be one of SQL, as an ORM sets it', async () => {
-      const transaction = await begin();
-      const { connection } = transaction;
-      const commit = (name: string): void => transaction.afterCommit(note(name));
-      const script: (string | (() => void))[] = [
-        'SAVEPOINT early',
-        () => commit('1: undone, with a savepoint set before all callbacks'),
-        'ROLLBACK TO early',
-        () => commit('2'),
-        'SAVEPOINT one',
-        () => commit('3'),
-        'SAVEPOINT one',
-        () => commit('4: undone, to the newer savepoint of this name'),
-        'ROLLBACK TO one',
-        () => commit('5: undone, because ROLLBACK TO keeps its savepoint'),
-        'ROLLBACK TO one',
-        'RELEASE SAVEPOINT one',
-        () => commit('6'),
-        'SAVEPOINT two',
-        () => commit('7'),
-        'RELEASE two',
-        () => commit('8'),
-      ];
-      for (const step of script) await (typeof step === 'string' ? play(connection.query(step)) : step());
-      await play(transaction.commit());
-      expect(log).toEqual(['2', '3', '6', '7', '8']);
     });
 
     test('is not mistaken for the whole: a registration from outside of a nested run is refused', async () => {
@@ -466,30 +387,19 @@ describe.each([
       expect(log).toEqual(['before the response', 'committed']);
     });
 
-    test('in the scope that a transaction began in waits for its COMMIT, and runs at once after that', async () => {
-      const transaction = await begin();
-      afterCommit(request, note('committed'));
+    test.each([
+      ['the scope that a transaction began in', () => request],
+      ['a scope below that', () => request.createScope({ tags: ['step'] })],
+    ])('in %s waits for its COMMIT, and runs at once after that', async (_where, open) => {
+      const transaction = await beginForRequest();
+      const scope = open();
+      afterCommit(scope, note('committed'));
       transactionOf(request)?.beforeCommit(note('before'));
       expect(log).toEqual([]);
       await play(transaction.commit());
       expect(transactionOf(request)).toBeUndefined();
-      afterCommit(request, note('at once'));
+      afterCommit(scope, note('at once'));
       expect(log).toEqual(['before', 'committed', 'at once']);
-    });
-
-    test('in the scope that a transaction began in is not called when that is rolled back', async () => {
-      const run = runInTransaction(
-        request,
-        async () => {
-          afterCommit(request, note('committed'));
-          transactionOf(request)?.afterRollback(note('compensated'));
-          throw new Error('out of stock');
-        },
-        options(),
-      );
-      await expect(play(run)).rejects.toThrow('out of stock');
-      afterCommit(request, note('at once'));
-      expect(log).toEqual(['compensated', 'at once']);
     });
 
     test("in a request's scope, or one below it, is refused once the request's transaction was rolled back", async () => {
@@ -517,16 +427,6 @@ describe.each([
       expect(transaction.state).toBe('open');
       expect(await play(run())).toBe('its own');
       await play(rolledBack);
-    });
-
-    test("in a scope below a request's waits for the COMMIT of its transaction, and runs at once after that", async () => {
-      const transaction = await beginForRequest();
-      const step = request.createScope({ tags: ['step'] });
-      afterCommit(step, note('committed'));
-      expect(log).toEqual([]);
-      await play(transaction.commit());
-      afterCommit(step, note('at once'));
-      expect(log).toEqual(['committed', 'at once']);
     });
 
     test('in that scope belongs to the attempt, and to the nested run, in which it is called', async () => {

@@ -11,7 +11,7 @@ describe('a TransactionError', () => {
   test('says what happened and what to do, and names its code', () => {
     const error = new TransactionError('AMBIT_TX_FINISHED', 'The transaction is committed');
     expect(error.message).toMatch(
-      /^The transaction is committed\. Await every query before .*\[AMBIT_TX_FINISHED, see docs\/errors\.md#ambit_tx_finished\]$/,
+      /^The transaction is committed\. Await every query before .*\[npx ambit explain AMBIT_TX_FINISHED\]$/,
     );
     expect(error.name).toBe('TransactionError');
     expect('cause' in error).toBe(false);

@@ -42,12 +42,25 @@ it('publishes a transaction from its connection to its COMMIT', async () => {
   const { scope } = transaction;
   const milliseconds = expect.any(Number) as number;
   expect(heard).toEqual([
-    { name: 'acquired', message: { parent: request, scope, milliseconds } },
+    { name: 'acquired', message: { parent: request, scope, milliseconds, by: expect.any(Object) as object } },
     { name: 'begun', message: { scope, milliseconds } },
-    { name: 'statement', message: { scope, sql: 'INSERT order', milliseconds } },
+    { name: 'statement', message: { scope, sql: 'INSERT order', milliseconds, rows: 0 } },
     { name: 'finishing', message: { scope } },
     { name: 'finished', message: { scope, outcome: 'committed', milliseconds } },
   ]);
+});
+
+it('publishes who took a connection of which pool, and its release', async () => {
+  const pool = new FakePool();
+  const heardAll: Record<string, unknown>[] = [];
+  const names = ['ambit:connection:acquired', 'ambit:connection:released', 'ambit:transaction:acquired'];
+  const listener = (message: unknown): void => void heardAll.push(message as Record<string, unknown>);
+  for (const name of names) subscribe(name, listener);
+  onTestFinished(() => names.forEach((name) => unsubscribe(name, listener)));
+  await (await beginTransaction(requestOn(pool))).commit();
+  const [acquired, ofTransaction, released, ...more] = heardAll;
+  expect(acquired).toMatchObject({ pool, by: ofTransaction?.['by'] });
+  expect([released, more]).toEqual([{ connection: acquired?.['connection'] }, []]);
 });
 
 it('publishes a failed statement with its error, and the rollback that follows', async () => {

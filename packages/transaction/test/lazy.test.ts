@@ -5,7 +5,7 @@ import { type AfterBegin, afterCommit, type IConnection, type IDatabasePool, run
 import { beginTransaction } from '../src/host.js';
 import { FakePool } from '../src/testing/index.js';
 import { createSqlitePool } from '../src/sqlite/index.js';
-import { poolWith } from './support/foreign-pool.js';
+import { connectionWith, poolWith } from './support/foreign-pool.js';
 import { requestScope } from './support/requests.js';
 import type { TinyContainer } from './support/container.js';
 
@@ -92,6 +92,33 @@ describe("begin: 'lazy'", () => {
     expect(await statement).toBe('refused');
     expect(pool).toMatchObject({ out: 0, stored: [], violations: [] });
   });
+
+  test.each([
+    ['AMBIT_TX_ABORTED', false],
+    ['AMBIT_TX_ACQUIRE_FAILED', true],
+  ])(
+    'does not begin when it is rolled back while its first statement waits for a connection: %s, where the pool stops waiting: %s',
+    async (code, stops) => {
+      const began: unknown[] = [];
+      let give = (): void => undefined;
+      usePool(async (options) => {
+        await new Promise<void>((resolve, reject) => {
+          give = resolve;
+          if (stops) options?.signal?.addEventListener('abort', () => reject(new Error('no longer wanted')));
+        });
+        const connection = await pool.getConnection();
+        return connectionWith(connection, { beginTransaction: async (how) => void began.push(how) });
+      });
+      const transaction = await beginTransaction(request, { ...LAZY, cancelAfterMs: 60_000, endTimeoutMs: 300_000 });
+      const statement = transaction.connection.query('INSERT order').catch((error: unknown) => error);
+      await new Promise(setImmediate);
+      const rolledBack = transaction.rollback();
+      give();
+      expect(await statement).toMatchObject({ code });
+      await rolledBack;
+      expect([began, pool.out]).toEqual([[], 0]);
+    },
+  );
 
   test('publishes that it begins and ends where it has sent something, and that it was refused where it could not', async () => {
     const seen: string[] = [];

@@ -61,5 +61,11 @@ const keepingTheFile: ContractDatabase = {
   },
 };
 
+/** JavaScriptCore, the engine of Bun, makes shorter stacks than V8. */
+const LINES_LOST = process.versions['bun'] && {
+  'has the line of the application in the stack of what fails, whatever is around the pool':
+    'the stacks of JavaScriptCore do not follow a promise that an async function returns without awaiting it',
+};
+
 for (const database of chosen([...databases, keepingTheFile, ...checked, ...sandboxes]))
-  poolContract(database, keepsLines);
+  poolContract({ ...database, cannot: { ...database.cannot, ...LINES_LOST } }, keepsLines);

@@ -273,20 +273,6 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
       expect(await Promise.all(again.map(pidOf))).not.toContain(pid);
       again.forEach((connection) => connection.release());
     });
-
-    test('refuses the statements that wait behind it', async () => {
-      const client = new AbortController();
-      const transaction = await beginTransaction(request, { signal: client.signal, cancelAfterMs: 0, onError });
-      const slow = transaction.connection.query('SELECT pg_sleep(60)');
-      const next = transaction.connection.query('INSERT INTO orders VALUES (1)');
-      slow.catch(() => undefined);
-      next.catch(() => undefined);
-      client.abort();
-      await expect(next).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      await transaction.rollback();
-      expect(await stored()).toEqual([]);
-      await expectPoolIntact();
-    });
   });
 
   describe('time-outs', () => {

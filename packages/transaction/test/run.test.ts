@@ -43,11 +43,6 @@ describe('runInTransaction()', () => {
     return number;
   };
 
-  test('commits and gives what the work gave', async () => {
-    await expect(run(insert)).resolves.toBe(1);
-    expect(pool.stored).toEqual(['INSERT 1']);
-  });
-
   test('takes work that is not async, where no types refuse it', async () => {
     const work = (() => 'done') as unknown as Work<string>;
     await expect(run(work)).resolves.toBe('done');
@@ -68,18 +63,6 @@ describe('runInTransaction()', () => {
       expect(pool.stored).toEqual(['INSERT 3']);
     },
   );
-
-  test('sees a conflict behind the error that the work made of it', async () => {
-    faultsOf.query = [conflict];
-    const attempt = run(async (scope, options) => {
-      try {
-        return await insert(scope, options);
-      } catch (error) {
-        throw new Error('could not place the order', { cause: error });
-      }
-    });
-    await expect(attempt).resolves.toBe(2);
-  });
 
   test.each([0, 2])('stops after %i retries, with the last error', async (retries) => {
     faultsOf.commit = Array.from({ length: retries + 1 }, () => conflict);
@@ -178,12 +161,6 @@ describe('runInTransaction()', () => {
   test('waits for a connection as long as acquireTimeoutMs says, also where that is longer', async () => {
     holdConnection(20_000);
     await expect(run(insert, { acquireTimeoutMs: 25_000 })).resolves.toBe(1);
-  });
-
-  test('stops waiting for a connection when its own time limit has passed', async () => {
-    holdConnection(20_000);
-    await expect(run(insert, { timeoutMs: 3000 })).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
-    expect(endedAt).toBe(3000);
   });
 
   test('begins nothing on a connection that comes too late', async () => {

@@ -122,6 +122,11 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
           /^Waited 20 ms for the one connection of the sandbox, .* must release it before/,
         ),
       });
+      const nothing = async (): Promise<void> => undefined;
+      const second = runInTransaction(requestScope(box), (scope) =>
+        runInTransaction(scope, nothing, { propagation: 'requires-new' }),
+      );
+      await expect(second).rejects.toThrow(/connection of the sandbox.* A requires-new run needs a second connection/s);
       expect(await ids(box)).toEqual([0]);
     });
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -251,6 +251,13 @@ describe('a backup of a SQLite database', () => {
     expect(counts?.['o']).toBeGreaterThanOrEqual(200);
     expect(counts?.['o']).toBeLessThan(id);
     expect(counts?.['i']).toBe(counts?.['o']);
+  });
+
+  test('is made by a program of `node --input-type=module --eval`, whose threads are modules, too', async () => {
+    const program = `import { backupSqlite } from '${new URL('../dist/sqlite/index.js', import.meta.url).href}';
+      await backupSqlite(${JSON.stringify({ filename: database.path, to })});`;
+    execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
+    expect(readdirSync(folder)).toEqual(["it's.db"]);
   });
 
   test('is no more readable than the database', async () => {

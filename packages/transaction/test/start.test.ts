@@ -268,17 +268,6 @@ test('on SQLite, afterBegin can defer the foreign keys', async () => {
   await expect(pool.query('SELECT * FROM orders')).resolves.toHaveLength(1);
 });
 
-test('in a sandbox, the afterBegin of its pool is part of every BEGIN', async () => {
-  const tenants: unknown[] = [];
-  const afterBegin: AfterBegin = (_connection, scope) => tenants.push(scope.resolve('ITenant'));
-  await using pool = createSqlitePool({ path: ':memory:', afterBegin });
-  await using box = await sandbox(pool);
-  const request = requestScope(box);
-  request.register('ITenant', () => 'acme');
-  await runInTransaction(request, async () => undefined);
-  expect(tenants).toEqual(['acme']);
-});
-
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guides/multi-tenancy.md'), 'utf8');
 const recipe = /```sql\n([^]*?)```/.exec(guide)?.[1] ?? expect.fail('The guide has no recipe');
 

@@ -1,12 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import {
-  type IConnection,
-  sqlStateOf,
-  type Transaction,
-  type TransactionError,
-  transactionOf,
-  type TransactionOptions,
-} from '../src/index.js';
+import { type Transaction, type TransactionError, transactionOf, type TransactionOptions } from '../src/index.js';
 import { beginTransaction } from '../src/host.js';
 import {
   type FakeFault,
@@ -67,16 +60,6 @@ describe.each([
   const expectNothingLeft = (): void => nothingIsLeft(pool, request, violations);
 
   describe('opening', () => {
-    test('acquires the connection, opens the scope, registers the connection, and begins', async () => {
-      const transaction = await play(begin());
-      expect(transaction.state).toBe('open');
-      expect((transaction.scope as TinyContainer).tags).toEqual(['transaction']);
-      expect(transaction.scope.resolve<IConnection>('IConnection')).toBe(transaction.connection);
-      expect(pool.out).toBe(1);
-      await play(transaction.rollback());
-      expectNothingLeft();
-    });
-
     test('rolls back, disposes the scope, releases the connection and throws when BEGIN fails', async () => {
       faults.begin = { ms: 5, kind: 'refused' };
       await expect(play(begin())).rejects.toMatchObject({
@@ -109,35 +92,11 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('says unavailable when no connection can be acquired', async () => {
-      faults.acquire = { ms: 5, kind: 'lost' };
-      await expect(play(begin())).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_FAILED', unavailable: true });
-      expectNothingLeft();
-    });
-
     test('does not even ask for a connection when the client has already disconnected', async () => {
       const signal = AbortSignal.abort(new Error('the client disconnected'));
       await expect(play(begin({ signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
       expectNothingLeft();
     });
-
-    test.each(['acquire', 'begin'] as const)('undoes everything when the client goes during %s', async (point) => {
-      faults[point] = { ms: 50, kind: 'none' };
-      const client = new AbortController();
-      clock.setTimer(() => client.abort(new Error('the client disconnected')), 20);
-      await expect(play(begin({ signal: client.signal }))).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      expectNothingLeft();
-    });
-
-    test.each(['acquire', 'begin'] as const)(
-      'undoes everything when the request is aborted during %s',
-      async (point) => {
-        faults[point] = { ms: 50, kind: 'none' };
-        clock.setTimer(() => void request.dispose(), 20);
-        await expect(play(begin())).rejects.toThrow(/ended|disposed/);
-        expectNothingLeft();
-      },
-    );
   });
 
   describe('commit()', () => {
@@ -151,13 +110,20 @@ describe.each([
       expectNothingLeft();
     });
 
-    test('is one commit, however many ask for it', async () => {
-      const transaction = await opened();
-      await play(Promise.all([transaction.commit(), transaction.connection.commit(), transaction.commit()]));
-      await play(transaction.commit());
-      expect(pool.stored).toEqual(['INSERT order']);
-      expectNothingLeft();
-    });
+    test.for(['committed', 'rolled back'] as const)(
+      'at the end of a block with await using it is %s',
+      async (outcome) => {
+        let ended: Transaction | undefined;
+        const block = async (): Promise<void> => {
+          await using transaction = await begin();
+          ended = transaction;
+          if (outcome === 'committed') await transaction.commit();
+        };
+        await play(block());
+        expect(ended?.state).toBe(outcome);
+        expectNothingLeft();
+      },
+    );
 
     test('waits for statements that nobody awaited', async () => {
       const transaction = await opened();
@@ -166,47 +132,6 @@ describe.each([
       await play(transaction.commit());
       await forgotten;
       expect(pool.stored).toEqual(['INSERT order', 'INSERT item']);
-      expectNothingLeft();
-    });
-
-    test('does not commit when a statement failed, even if the handler did not mind', async () => {
-      const transaction = await opened();
-      faults.query = { ms: 1, kind: 'refused' };
-      await play(transaction.connection.query('INSERT item').catch(() => undefined));
-      await expect(play(transaction.connection.query('INSERT more'))).rejects.toMatchObject({
-        code: 'AMBIT_TX_FAILED',
-      });
-      await expect(play(transaction.commit())).rejects.toMatchObject({
-        code: 'AMBIT_TX_FAILED',
-        sqlState: '55000',
-      });
-      expect(transaction.state).toBe('rolled back');
-      expect(pool.stored).toEqual([]);
-      expectNothingLeft();
-    });
-
-    test('continues after ROLLBACK TO has undone a failed statement', async () => {
-      const transaction = await opened();
-      await play(transaction.connection.query('SAVEPOINT half'));
-      faults.query = { ms: 1, kind: 'refused' };
-      await play(transaction.connection.query('INSERT item').catch(() => undefined));
-      delete faults.query;
-      await play(transaction.connection.query('ROLLBACK TO half'));
-      await play(transaction.commit());
-      expect(pool.stored).toEqual(['INSERT order']);
-      expectNothingLeft();
-    });
-
-    test('says that nothing was stored when the database refused COMMIT', async () => {
-      const transaction = await opened();
-      faults.commit = { ms: 1, kind: 'conflict' };
-      await expect(play(transaction.commit())).rejects.toMatchObject({
-        code: 'AMBIT_TX_COMMIT_FAILED',
-        sqlState: '40001',
-        retryable: true,
-        unavailable: true,
-      });
-      expect(transaction.state).toBe('rolled back');
       expectNothingLeft();
     });
 
@@ -224,16 +149,6 @@ describe.each([
       });
       expect(transaction.state).toBe('unknown');
       expect(pool.stored).toEqual(stored);
-      expectNothingLeft();
-    });
-
-    test('stands when the client goes after COMMIT was sent', async () => {
-      const client = new AbortController();
-      const transaction = await opened({ signal: client.signal });
-      faults.commit = { ms: 50, kind: 'none' };
-      clock.setTimer(() => client.abort(), 20);
-      await play(transaction.commit());
-      expect(transaction.state).toBe('committed');
       expectNothingLeft();
     });
 
@@ -257,23 +172,6 @@ describe.each([
   });
 
   describe('rollback()', () => {
-    test('rolls back, disposes the scope, releases the connection, and can be called again', async () => {
-      const transaction = await opened();
-      await play(Promise.all([transaction.rollback(), transaction.connection.rollback()]));
-      await play(transaction.rollback());
-      expect(transaction.state).toBe('rolled back');
-      expect(pool.stored).toEqual([]);
-      expectNothingLeft();
-    });
-
-    test('undoes no commit', async () => {
-      const transaction = await opened();
-      await play(transaction.commit());
-      await play(transaction.rollback(new Error('an error after the response')));
-      expect(transaction.state).toBe('committed');
-      expect(pool.stored).toEqual(['INSERT order']);
-    });
-
     test.each(['refused', 'lost', 'never'] as const)(
       'never rejects: when ROLLBACK is %s the connection is destroyed',
       async (kind) => {
@@ -302,16 +200,6 @@ describe.each([
       const detail = expect.stringContaining('the connection died');
       expect(warn.mock.calls).toMatchObject([[{ code: 'AMBIT_TX_ROLLBACK_FAILED', detail }]]);
       warn.mockRestore();
-      expectNothingLeft();
-    });
-
-    test('cancels the statement in progress, and destroys the cancelled connection', async () => {
-      const transaction = await opened();
-      faults.query = { ms: 60_000, kind: 'none' };
-      const slow = transaction.connection.query('SELECT slow');
-      slow.catch(() => undefined);
-      await play(transaction.rollback());
-      expect(sqlStateOf(await slow.catch((error: unknown) => error))).toBe('57014');
       expectNothingLeft();
     });
 
@@ -350,21 +238,6 @@ describe.each([
   });
 
   describe('the connection in the scope', () => {
-    test.each(['commit', 'rollback'] as const)('refuses every query after %s, and says why', async (end) => {
-      const transaction = await opened();
-      const connection = transaction.scope.resolve<IConnection>('IConnection');
-      await play(transaction[end]());
-      await expect(play(connection.query('SELECT late'))).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
-      expect(pool.violations).toEqual([]);
-    });
-
-    test('commits the whole transaction when it is committed', async () => {
-      const transaction = await opened();
-      await play(transaction.connection.commit());
-      expect(transaction.state).toBe('committed');
-      expectNothingLeft();
-    });
-
     test('begins no second transaction', async () => {
       const transaction = await opened();
       await expect(play(transaction.connection.beginTransaction())).rejects.toMatchObject({
@@ -436,17 +309,6 @@ describe.each([
   });
 
   describe('rolls back by itself', () => {
-    test.each(['its scope', 'the request', 'the application'])('rolled back, when %s is disposed', async (which) => {
-      const transaction = await opened();
-      const scope = { 'its scope': transaction.scope, 'the request': request, 'the application': request.parent }[
-        which
-      ];
-      await play(Promise.all([scope?.dispose(), scope?.dispose()]));
-      expect(transaction.state).toBe('rolled back');
-      expect(pool.stored).toEqual([]);
-      expectNothingLeft();
-    });
-
     test.each(['its scope', 'the request'])('tells why %s was disposed', async (which) => {
       const transaction = await opened();
       const reasons: unknown[] = [];
@@ -457,29 +319,6 @@ describe.each([
       expect(reasons).toEqual([new Error('The scope of the transaction was disposed')]);
       expect(reasons[0]).toHaveProperty('cause', why);
       expect(transaction.error).toHaveProperty('cause.cause', why);
-    });
-
-    test('after COMMIT was sent the scope waits for the response, and the commit stands', async () => {
-      const transaction = await opened();
-      faults.commit = { ms: 50, kind: 'none' };
-      const commit = transaction.commit();
-      clock.setTimer(() => void request.dispose(), 20);
-      await play(commit);
-      expect(transaction.state).toBe('committed');
-      expectNothingLeft();
-    });
-
-    test('rolled back and revoked, when the client has disconnected', async () => {
-      const client = new AbortController();
-      const transaction = await opened({ signal: client.signal });
-      client.abort(new Error('the client disconnected'));
-      await expect(play(transaction.connection.query('SELECT late'))).rejects.toMatchObject({
-        code: 'AMBIT_TX_ABORTED',
-        cause: { message: 'the client disconnected' },
-      });
-      expect(transaction.signal.reason).toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
-      expectNothingLeft();
     });
 
     test('rolled back, when the client goes while commit() still waits for a statement', async () => {
@@ -502,14 +341,6 @@ describe.each([
       // The transaction of a foreign container is rolled back before the container does anything.
       expect(seen).toBe(!isForeign ? 'open' : 'rolled back');
       expect(transaction.state).toBe('rolled back');
-      expectNothingLeft();
-    });
-
-    test('rolled back, when it was open for too long', async () => {
-      const transaction = await play(begin({ timeoutMs: 1000 }));
-      await clock.run();
-      expect(transaction.state).toBe('rolled back');
-      await expect(play(transaction.commit())).rejects.toMatchObject({ code: 'AMBIT_TX_TIMEOUT', unavailable: true });
       expectNothingLeft();
     });
   });

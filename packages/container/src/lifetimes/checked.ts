@@ -69,7 +69,7 @@ type Given<G, Needs> = { -readonly [I in keyof Needs]: Needs[I] extends keyof G 
 /** The entries that fit the parameters, with a lifetime that each lifetime of their dependent allows. */
 type Wanted<Takes, Longer> = { [I in keyof Takes]: Entry<Longer, Takes[I], unknown, unknown> };
 
-/** Whether one comparison passes the entry, which it does for most; the others are looked at key by key. */
+/** True if one comparison passes the entry, which it does for most; the others are looked at key by key. */
 type Passes<G, K, N, Longer, Earlier> = K extends Earlier
   ? false
   : N extends Entry<infer Tag, unknown, infer Needs, infer Takes>

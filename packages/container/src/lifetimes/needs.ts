@@ -44,7 +44,7 @@ type At<P, I> = P extends readonly unknown[] ? (I extends `${infer N extends num
 /** The parameters without those that may be left out. */
 type Mandatory<P> = P extends readonly [unknown, ...infer Rest] ? [unknown, ...Mandatory<Rest>] : [];
 
-/** Why the services of a list do not fit the parameters. */
+/** The reason why the services of a list do not fit the parameters. */
 type Misfit<Services, Needs, P> = P extends readonly unknown[]
   ? Services extends readonly [...Mandatory<P>, ...unknown[]]
     ? MisfitOfMany<Services, Needs, P>

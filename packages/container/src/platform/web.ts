@@ -1,7 +1,17 @@
-/** The functions of the platform where nothing of Node exists: browsers, Workers, other runtimes. */
+/** The functions of the platform where Node's modules cannot be imported: browsers, Workers, other runtimes. */
+import type * as asyncHooks from 'node:async_hooks';
+import type * as diagnostics from 'node:diagnostics_channel';
+
+/** Workers have some of Node's modules with the flag `nodejs_compat`, and an import would fail without it. */
+const { getBuiltinModule } = ((globalThis as { process?: unknown }).process ?? {}) as {
+  getBuiltinModule?: (name: string) => unknown;
+};
+const hooks = getBuiltinModule?.('node:async_hooks') as typeof asyncHooks | undefined;
+const channelsOfNode = getBuiltinModule?.('node:diagnostics_channel') as typeof diagnostics | undefined;
+
 type Listener = (message: unknown) => void;
 
-/** As much of `node:diagnostics_channel` as the container uses, for listeners in the same program. */
+/** The part of `node:diagnostics_channel` that the container uses, for listeners in the same program. */
 class Channel {
   readonly listeners = new Set<Listener>();
   constructor(readonly name: string) {}
@@ -17,20 +27,24 @@ class Channel {
 
 const channels = new Map<string, Channel>();
 
-export function channel(name: string): Channel {
+function channelHere(name: string): Channel {
   const known = channels.get(name) ?? new Channel(name);
   channels.set(name, known);
   return known;
 }
 
-export const subscribe = (name: string, listener: Listener): void => void channel(name).listeners.add(listener);
-export const unsubscribe = (name: string, listener: Listener): boolean => channel(name).listeners.delete(listener);
+export const channel: (name: string) => Pick<Channel, 'hasSubscribers' | 'publish'> =
+  channelsOfNode?.channel ?? channelHere;
+export const subscribe: (name: string, listener: Listener) => void =
+  channelsOfNode?.subscribe ?? ((name, listener) => void channelHere(name).listeners.add(listener));
+export const unsubscribe: (name: string, listener: Listener) => boolean =
+  channelsOfNode?.unsubscribe ?? ((name, listener) => channelHere(name).listeners.delete(listener));
 
 /** Nothing here follows a call through what it awaits: the scope has to be passed on. */
-export class AsyncLocalStorage<T> {
+class NoAsyncLocalStorage<T> {
   run<R>(_store: T, _work: () => R): R {
     throw new TypeError(
-      'runInScope() needs AsyncLocalStorage, which this platform does not have: pass the scope on as an argument',
+      'runInScope() needs AsyncLocalStorage, which this platform does not have: pass the scope on as an argument, or give a Worker the flag nodejs_compat',
     );
   }
 
@@ -38,6 +52,9 @@ export class AsyncLocalStorage<T> {
     return undefined;
   }
 }
+
+export const AsyncLocalStorage: new <T>() => Pick<asyncHooks.AsyncLocalStorage<T>, 'run' | 'getStore'> =
+  hooks?.AsyncLocalStorage ?? NoAsyncLocalStorage;
 
 export const { setTimeout } = globalThis;
 /** Only Node warns of many listeners. */

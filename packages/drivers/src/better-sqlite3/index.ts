@@ -16,7 +16,7 @@ interface Statement {
 export interface BetterSqlite3 {
   /** False once it is closed. */
   readonly open: boolean;
-  /** Whether a transaction is open. */
+  /** True while a transaction is open. */
   readonly inTransaction: boolean;
   /** Runs a statement of this package, such as BEGIN. */
   exec(sql: string): unknown;

@@ -5,7 +5,7 @@ import { type PgClient, PgClients, type PgPool, PgWire } from './wire.js';
 export type { DriverPoolOptions } from '@ambit/transaction/extension';
 export type { PgClient, PgPool } from './wire.js';
 
-/** What `pg` itself takes when `max` is not given. */
+/** The default of `pg` itself. */
 const DEFAULT_MAX = 10;
 
 /**

@@ -32,7 +32,7 @@ export interface PgPool {
   end(): Promise<void>;
   /** Hears of clients whose connection was lost while they were idle, and of those that are checked out. */
   on?(event: 'error' | 'acquire', listener: (errorOrClient: object) => void): unknown;
-  /** What the pool was made with: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
+  /** The options of the pool: `max` is how many clients there may be. Default 10, which is the default of `pg`. */
   readonly options?: { readonly max?: number | undefined };
   /** How many clients exist. */
   readonly totalCount: number;

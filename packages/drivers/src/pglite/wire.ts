@@ -16,7 +16,7 @@ export interface PGlite {
   exec(sql: string): Promise<unknown>;
   /** Closes the database. */
   close(): Promise<void>;
-  /** Whether it is closed. */
+  /** True once it is closed. */
   readonly closed: boolean;
   /** True if a transaction is open. */
   isInTransaction(): boolean;
@@ -28,7 +28,7 @@ type Types = Required<ExecuteOptions>['types'];
 
 const BYTEA = 17;
 const INT8 = 20;
-/** As the `pg` driver gives them. PGlite gives a Uint8Array, and numbers, or bigints where these would be rounded. */
+/** Values as the `pg` driver gives them: PGlite itself gives a Uint8Array, and numbers, or bigints where these would be rounded. */
 const OUR_PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
   [BYTEA]: (text) => Buffer.from(text.slice(2), 'hex'),
   [INT8]: (text) => text,

@@ -18,7 +18,7 @@ interface Pending extends PromiseLike<Result> {
 /** The type of a literal in SQL: the server finds out which it has to be. */
 const UNKNOWN = 705;
 
-/** Those of arrays (postgres.js 3.4.9) are marked, and take the text behind its first bracket. */
+/** Parsers of arrays (postgres.js 3.4.9) are marked, and take the text behind its first bracket. */
 type Parser = ((text: string) => unknown) & { readonly array?: boolean };
 type Parsers = Readonly<Record<number, Parser>>;
 type Transform = { readonly from?: ((value: never, column?: never) => unknown) | undefined };
@@ -129,7 +129,7 @@ export class PostgresJsWire implements Wire {
     await closed;
   }
 
-  /** As the library does it, but that the parsers of the caller are asked first, and that a NULL in an array is null. */
+  /** Parses as the library does, but asks the parsers of the caller first, and gives null for a NULL in an array. */
   #parsed(rows: Iterable<Cell[]>, columns: Columns, { types, rowMode }: ExecuteOptions): unknown[] {
     const { parsers, transform } = this.#options;
     const parse = columns.map(({ type }) => types?.getTypeParser(type, 'text') ?? parserOf(parsers[type]));

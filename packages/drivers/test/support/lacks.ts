@@ -17,4 +17,9 @@ export const LACKS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   },
   'node-sqlite': {},
   'better-sqlite3': {},
+  'durable-object': {
+    'gives integers beyond the safe range as exact text, and all others as numbers':
+      'workerd rounds them, so they are refused',
+    'of %s gives the values that query() gives': 'the same',
+  },
 };

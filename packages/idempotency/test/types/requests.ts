@@ -1,14 +1,21 @@
 import { createIdempotency } from '@ambit/idempotency';
 import type { IContainer } from '@ambit/container';
 import type { IDatabasePool } from '@ambit/transaction';
+import type { StandardSchema } from '@ambit/transaction/extension';
 
 declare const pool: IDatabasePool;
 declare const scope: IContainer;
+declare const uuid: StandardSchema<string>;
+declare const count: StandardSchema<number>;
 declare const header: string | string[] | undefined;
 
 const idempotency = createIdempotency(pool, { dialect: 'postgres', lifetimeMs: 1000 });
 // error: is not assignable to type 'DatabaseName'
 createIdempotency(pool, { dialect: 'mysql' });
+
+createIdempotency(pool, { dialect: 'postgres', key: uuid });
+// error: 'number' is not assignable to type 'string'
+createIdempotency(pool, { dialect: 'postgres', key: count });
 
 const request = { key: header, caller: 'ada', endpoint: 'POST /orders', input: { id: 1 } };
 const placed = await idempotency.respond(scope, request, async (inner) => {

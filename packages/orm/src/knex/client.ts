@@ -8,7 +8,7 @@ import { executorOf, hasCursor, ownTransaction, ROWS_AT_A_TIME, rowsInChunks, ty
 
 /** What Knex takes for a connection of its own: one query, or a transaction of Knex from its begin to its end. */
 class KnexConnection {
-  /** What a transaction of Knex is; there is none on a pool. */
+  /** The transaction of Knex; a pool has none. */
   readonly savepoint: Savepoint | undefined;
   /** What a transaction of Knex was asked to be; a nested run cannot differ from the transaction around it. */
   readonly options: object;

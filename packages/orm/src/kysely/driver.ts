@@ -287,7 +287,7 @@ export class AnyConnection implements DatabaseConnection {
   }
 }
 
-/** Checked out for the first statement, so that a transaction is refused without a wait for the pool. */
+/** A connection that is checked out for the first statement, so that a transaction is refused without a wait for the pool. */
 class OneConnection implements DatabaseConnection {
   readonly #pool: IDatabasePool;
   readonly #means: StatementMeans;

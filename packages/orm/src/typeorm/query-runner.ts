@@ -6,7 +6,7 @@ import { ROWS_AT_A_TIME, rowsInChunks } from '../target.js';
 
 /** The part of TypeORM's `DataSource` that this adapter uses. An application that does not use TypeORM needs none of its types. */
 export interface TypeormDataSource<M extends object> {
-  /** Those that TypeORM notifies of a transaction. */
+  /** The subscribers that TypeORM notifies of a transaction. */
   readonly subscribers: readonly unknown[];
   /**
    * Makes what TypeORM sends statements through.
@@ -100,7 +100,7 @@ function optionsOf(isolation: string | undefined): object {
   return isolation === undefined ? {} : { isolation: isolation.toLowerCase() };
 }
 
-/** What TypeORM takes for a connection of `pg`. */
+/** TypeORM takes this for a connection of `pg`. */
 class TransactionClient {
   readonly #transaction: Transaction;
   /** The nested transactions that were begun with `startTransaction()`, outermost first. */

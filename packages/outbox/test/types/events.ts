@@ -1,5 +1,6 @@
 import { createOutbox, type Deliver } from '@ambit/outbox';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { StandardSchema } from '@ambit/transaction/extension';
 
 declare const pool: IDatabasePool;
 declare const connection: IConnection;
@@ -17,6 +18,17 @@ const deliver: Deliver = async ({ id, payload }, signal) => {
   // error: 'payload' is of type 'unknown'
   console.log(id, payload.total);
 };
+
+declare const schema: StandardSchema<{ id: number }, number>;
+const typed = createOutbox(pool, { dialect: 'postgres', topics: { 'order.created': schema } });
+await typed.publish(connection, { topic: 'order.created', payload: { id: 1 } });
+// error: 'string' is not assignable to type 'number'
+await typed.publish(connection, { topic: 'order.created', payload: { id: '1' } });
+// error: is not assignable to type '"order.created"'
+await typed.publish(connection, { topic: 'order.paid', payload: { id: 1 } });
+// error: is missing in type '{}'
+createOutbox(pool, { dialect: 'postgres', topics: { 'order.created': {} } });
+
 export const relay = outbox.relay(deliver, { concurrency: 4 });
 // error: 'retries' does not exist in type 'RelayOptions'
 outbox.relay(deliver, { retries: 3 });

@@ -1,11 +1,13 @@
 import type { AcquireOptions, BeginOptions, IDatabasePool, IPooledConnection } from '../contract.js';
 import type { Clock } from '../clock.js';
 import { withCallersStack } from '../errors.js';
+import { type AroundCheck, CHECKED } from '../events.js';
 import { CallStack, TransactionCheckError } from './finding.js';
+import type { Plans } from './plans.js';
 import type { Contexts, Hold, Rules } from './rules.js';
 
 type Run = (sql: string, ...rest: unknown[]) => Promise<unknown>;
-type Methods = Readonly<Record<string, unknown>>;
+type Methods = Readonly<Record<string | symbol, unknown>>;
 
 /** The methods that run a statement, where a pool or a connection has them. */
 const STATEMENTS = ['query', 'execute'] as const;
@@ -14,11 +16,12 @@ export interface CheckedBy {
   readonly rules: Rules;
   readonly contexts: Contexts;
   readonly clock: Clock;
+  readonly plans: Plans | undefined;
 }
 
 /** The pool, with a check before each statement and each connection. Everything else is the pool's own. */
 export function checkedPool<P extends IDatabasePool>(pool: P, by: CheckedBy): P {
-  const { rules, contexts } = by;
+  const { rules, contexts, plans } = by;
   const getConnection = async (options?: AcquireOptions): Promise<IPooledConnection> => {
     const hold = rules.acquire();
     if (hold instanceof TransactionCheckError) throw hold;
@@ -35,9 +38,13 @@ export function checkedPool<P extends IDatabasePool>(pool: P, by: CheckedBy): P 
   const checkedRun = (run: Run): Run =>
     function checked(sql, ...rest) {
       const refusal = isText(sql) ? rules.statementOnPool(sql) : undefined;
-      return refusal ? Promise.reject(refusal) : contexts.leave(contexts.enterDriver(), run(sql, ...rest));
+      if (refusal) return Promise.reject(refusal);
+      // Its own connection may be the last one.
+      const taken = plans && !contexts.openHold && ((): Promise<void> => plans.takeOn(pool, [sql, rest[0]]));
+      return contexts.leave(contexts.enterDriver(), taken ? afterwards(run(sql, ...rest), taken) : run(sql, ...rest));
     };
-  return withMethods(pool, { getConnection, ...statementsOf(pool, checkedRun) });
+  const around: AroundCheck = { below: pool, again: (inner) => checkedPool(inner, by) };
+  return withMethods(pool, { getConnection, ...statementsOf(pool, checkedRun), [CHECKED]: around });
 }
 
 interface Checked extends CheckedBy {
@@ -46,7 +53,7 @@ interface Checked extends CheckedBy {
 
 function checkedConnection(
   connection: IPooledConnection,
-  { hold, rules, contexts, clock }: Checked,
+  { hold, rules, contexts, clock, plans }: Checked,
 ): IPooledConnection {
   const checkedRun = (run: Run): Run =>
     async function checked(sql, ...rest) {
@@ -57,6 +64,7 @@ function checkedConnection(
       try {
         const given = await contexts.leave(contexts.enterDriver(), run(sql, ...rest));
         rules.ran(hold, { sql, stack, given });
+        if (plans) await contexts.leave(contexts.enterDriver(), plans.take(connection, hold.isOpen, [sql, rest[0]]));
         return given;
       } catch (error) {
         throw withCallersStack(error);
@@ -72,7 +80,7 @@ function checkedConnection(
     ...statementsOf(connection, checkedRun),
     beginTransaction: async (options?: BeginOptions) => {
       await contexts.leave(contexts.enterDriver(), connection.beginTransaction(options));
-      hold.open(clock.now());
+      hold.open(clock.now(), connection.synchronous !== true);
     },
     commit: async () => {
       close();
@@ -94,6 +102,12 @@ function checkedConnection(
   });
 }
 
+async function afterwards<T>(running: Promise<T>, work: () => Promise<void>): Promise<T> {
+  const result = await running;
+  await work();
+  return result;
+}
+
 /** The pool itself refuses everything else. */
 function isText(sql: unknown): boolean {
   return typeof sql === 'string';
@@ -110,7 +124,7 @@ function statementsOf(owner: object, checkedRun: (run: Run) => Run): Methods {
 function withMethods<T extends object>(target: T, methods: Methods): T {
   return new Proxy(target, {
     get: (_, name) => {
-      if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];
+      if (Object.hasOwn(methods, name)) return methods[name];
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' && name !== 'constructor' ? value.bind(target) : value;
     },

@@ -104,7 +104,7 @@ interface Message {
 
 /** Follows what the code of an open transaction sends over sockets. The returned function stops that. */
 export function followSockets(contexts: Contexts, rules: Rules): () => void {
-  /** Those of checked pools and of servers, and those on which requests are sent that were found themselves. */
+  /** Connections of checked pools and of servers, and those on which requests are sent that were found themselves. */
   const exempt = new WeakSet<object>();
   const isExempt = (socket: Socket): boolean =>
     // Standard output has no remote address, and neither has the input of a child process, which was found when it was started.
@@ -134,7 +134,7 @@ export function followSockets(contexts: Contexts, rules: Rules): () => void {
       // Since Node 22.12: by the call itself, before anything is sent.
       'http.client.request.created': ({ request }) => requested(request as ClientRequest),
       'undici:client:sendHeaders': ({ socket }) => void exempt.add(socket),
-      // By the call of `fetch()`, which nobody but its caller can cancel.
+      // The request is found by the call of `fetch()`, which nobody but its caller can cancel.
       'undici:request:create': ({ request }) => contexts.watched && rules.hasReached('http-request', targetOf(request)),
     }),
   ];

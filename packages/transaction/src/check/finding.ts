@@ -1,5 +1,5 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { relative, sep } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { unchecked } from '../events.js';
 import type { Allowed, CheckSettings } from './options.js';
@@ -29,13 +29,27 @@ const FILE_FUNCTION =
 const DEPENDENCY = /[\\/]node_modules[\\/]/;
 
 /** The folder that has this package and, in a checkout of it, its siblings. */
-const PACKAGES = fileURLToPath(new URL('../../../', import.meta.url));
+const PACKAGES = packagesFolder();
 const OWN_CODE = /^[^\\/]+[\\/](?:src|dist)[\\/]/;
 
 interface Call {
-  /** As the stack has it: `OrderRepository.create`. */
+  /** The function as the stack names it: `OrderRepository.create`. */
   readonly name: string;
   readonly place: Place;
+}
+
+/** Found in a stack, because there is no `import.meta` where Jest compiles the packages to CommonJS. */
+function packagesFolder(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 1;
+  const [, , location = ''] = CALL.exec(new Error('here').stack?.split('\n')[1] ?? '') ?? [];
+  Error.stackTraceLimit = stackTraceLimit;
+  // Its own file is in a folder of `src` or `dist`.
+  return join(dirname(pathOf(location)), '../../..') + sep;
+}
+
+function pathOf(location: string): string {
+  return location.startsWith('file:') ? fileURLToPath(location) : location;
 }
 
 /** The place of the calling code. The text of the stack is computed on demand, because that is the expensive part. */
@@ -53,6 +67,11 @@ export class CallStack {
   /** The nearest line of the application: neither of Node, nor of a dependency, nor of ours. */
   get place(): Place | undefined {
     return this.#applicationCalls[0]?.place;
+  }
+
+  /** The nearest lines of the application, the nearest first. */
+  get places(): readonly Place[] {
+    return this.#applicationCalls.map(({ place }) => place);
   }
 
   /** The function of `node:fs` that was called, where that is known. */
@@ -77,7 +96,7 @@ export class CallStack {
 function applicationCall(line: string): Call[] {
   const [, name = '', location = '', row, column] = CALL.exec(line) ?? [];
   if (location === '') return [];
-  const path = location.startsWith('file:') ? fileURLToPath(location) : location;
+  const path = pathOf(location);
   const isOurs = path.startsWith(PACKAGES) && OWN_CODE.test(path.slice(PACKAGES.length));
   if (isOurs || DEPENDENCY.test(path)) return [];
   return [{ name, place: { file: shortened(path), line: Number(row), column: Number(column) } }];
@@ -143,7 +162,7 @@ function messageOf({ what, place, until, begun, key, route, list = [] }: Occurre
   const on = known && ` (${known})`;
   const since = begun ? `, in the transaction begun at ${textOf(begun)}` : '';
   const lines = list.map((line) => `\n  ${line}`).join('');
-  return `${what}${where && `, ${where}`}${on}${since}${lines} [AMBIT_TX_CHECK, see docs/errors.md#ambit_tx_check]`;
+  return `${what}${where && `, ${where}`}${on}${since}${lines} [npx ambit explain AMBIT_TX_CHECK]`;
 }
 
 /**
@@ -204,9 +223,13 @@ export class Findings {
     this.#byPlace.clear();
   }
 
+  /** True if an option says that it is meant so. */
+  allows(occurrence: Occurrence): boolean {
+    return this.#settings.allow.some((allowed) => covers(allowed, occurrence));
+  }
+
   /** Counts it, and reports it at the first time. Returns the error to refuse it with, in the mode `throw`. */
   add(occurrence: Occurrence): TransactionCheckError | undefined {
-    if (this.#settings.allow.some((allowed) => covers(allowed, occurrence))) return undefined;
     const finding = this.#count(occurrence);
     if (transactionFinding.hasSubscribers) transactionFinding.publish({ ...finding });
     return this.#settings.mode === 'throw' ? new TransactionCheckError([finding]) : undefined;

@@ -14,6 +14,7 @@ import {
   type TransactionCheckError,
 } from './finding.js';
 import type { CheckSettings } from './options.js';
+import { type Recorder, Unit } from './recorder.js';
 import type { Trail } from './trail.js';
 
 /** A savepoint is no query that a join could replace. */
@@ -114,7 +115,7 @@ export class Hold {
   /** The place that asked for it. */
   readonly begun: CallStack;
   /** The request on whose behalf it was. */
-  readonly request: RequestUnit | undefined;
+  request: RequestUnit | undefined;
   readonly tally = new Tally();
   /** Findings that could not be refused: COMMIT is refused instead. */
   readonly failures: TransactionCheckError[] = [];
@@ -122,6 +123,8 @@ export class Hold {
   readonly requests: ClientRequest[] = [];
   /** The writes of its transaction so far. */
   readonly writes: Write[] = [];
+  /** The tables whose rows its transaction has locked. SQLite locks the whole database at once. */
+  locked: Set<string> | undefined = undefined;
   /** The status of the response, once it is known. */
   status: number | undefined = undefined;
   isRolledBack = false;
@@ -129,7 +132,7 @@ export class Hold {
   last: CallStack;
   /** A transaction is open on it: BEGIN has succeeded, neither COMMIT nor ROLLBACK was asked for. */
   isOpen = false;
-  /** It was released, or never given. */
+  /** True once the connection was released, or where it was never given. */
   isOver = false;
   /** Statements in progress. */
   #running = 0;
@@ -143,8 +146,9 @@ export class Hold {
     this.last = begun;
   }
 
-  open(now: number): void {
+  open(now: number, locksRows: boolean): void {
     this.isOpen = true;
+    this.locked = locksRows ? new Set() : undefined;
     this.#quietSince = now;
   }
 
@@ -210,12 +214,21 @@ export class Rules {
   readonly #keys: ServiceKeys;
   readonly #findings: Findings;
   readonly #trail: Trail;
+  readonly #recorder: Recorder | undefined;
   /** The counts of `expectStatements()`. */
   readonly #counts = new Set<Tally>();
   /** The last connection that a transaction was begun on in a scope. */
   readonly #lastIn = new WeakMap<object, Hold>();
 
-  constructor(settings: CheckSettings, contexts: Contexts, keys: ServiceKeys, findings: Findings, trail: Trail) {
+  constructor(
+    settings: CheckSettings,
+    contexts: Contexts,
+    keys: ServiceKeys,
+    findings: Findings,
+    trail: Trail,
+    recorder: Recorder | undefined,
+  ) {
+    this.#recorder = recorder;
     this.#settings = settings;
     this.#contexts = contexts;
     this.#keys = keys;
@@ -336,11 +349,14 @@ export class Rules {
 
   #counted(sql: string, at: { readonly stack: CallStack; readonly hold?: Hold }): Refusal {
     const { hold, stack } = at;
-    const request = hold ? hold.request : this.#contexts.current?.request;
+    // Fastify begins a transaction in a hook, before its route is known.
+    const request = hold?.request ?? this.#contexts.current?.request;
+    if (hold) hold.request = request;
     const inRequest = request?.tally.add(sql, stack) ?? 0;
     const inTransaction = hold?.tally.add(sql, stack) ?? 0;
     for (const tally of this.#counts) tally.add(sql, stack);
     const times = Math.max(inRequest, inTransaction);
+    if (times > 0) this.#recorder?.statement(sql, stack, { request, hold, times });
     if (times > this.#settings.repeats) {
       const unit = inTransaction === times ? 'transaction' : 'request';
       const what = `The same statement ran ${times} times in one ${unit}, ${shown(sql)}`;
@@ -351,7 +367,12 @@ export class Rules {
   }
 
   #find(parts: Parts): Refusal {
-    return this.#contexts.isUnchecked ? undefined : this.#findings.add(this.#occurrence(parts));
+    if (this.#contexts.isUnchecked) return undefined;
+    const occurrence = this.#occurrence(parts);
+    if (this.#findings.allows(occurrence)) return undefined;
+    const { hold } = parts;
+    this.#recorder?.found(occurrence, this.#contexts.current?.request ?? hold?.request, hold);
+    return this.#settings.enabled ? this.#findings.add(occurrence) : undefined;
   }
 
   #occurrence({ kind, what, stack = this.#trail.stack(), hold, until, sql, target, status, list }: Parts): Occurrence {
@@ -403,12 +424,17 @@ export interface ServerRequest {
 /** One HTTP request to this process. */
 export class RequestUnit {
   readonly tally = new Tally();
-  /** As a framework has declared it, once it says so. */
+  readonly unit = new Unit();
+  /** The route as a framework has declared it, once it says so. */
   declared: string | undefined;
+  /** Nothing tells more about it: its response was sent, or nobody says when that is. */
+  isOver: boolean;
   readonly #raw: ServerRequest;
+  #declared: string | undefined = undefined;
 
-  constructor(raw: ServerRequest) {
+  constructor(raw: ServerRequest, isOver: boolean) {
     this.#raw = raw;
+    this.isOver = isOver;
   }
 
   isOf(raw: object): boolean {
@@ -420,7 +446,13 @@ export class RequestUnit {
     const requested = originalUrl.replace(/[?#][^]*/, '');
     // The path of a mounted router's own root.
     const declared = route?.path === '/' && baseUrl !== '' ? baseUrl : baseUrl + String(route?.path);
-    return `${method} ${this.declared ?? (typeof route?.path === 'string' ? declared : requested)}`;
+    if (this.declared === undefined && typeof route?.path !== 'string') return `${method} ${requested}`;
+    return (this.#declared = `${method} ${this.declared ?? declared}`);
+  }
+
+  /** Express forgets where a router is mounted when an error leaves it. */
+  get lastRoute(): string {
+    return this.#declared ?? this.route;
   }
 }
 
@@ -473,7 +505,7 @@ export class Contexts {
     return false;
   }
 
-  /** From here on, in this context, the code holds the connection. */
+  /** Notes that the code of this context holds the connection. */
   enter(hold: Hold): void {
     // It would enable the storage again.
     if (this.#isStopped) return;
@@ -481,7 +513,7 @@ export class Contexts {
     this.#storage.enterWith({ request, isUnchecked, hold, outer: this.#outer() });
   }
 
-  /** From here on the code belongs to this request, and to nothing that came before it on the connection. */
+  /** Notes that the code belongs to this request, and to nothing that came before it on the connection. */
   enterRequest(request: RequestUnit): void {
     this.#storage.enterWith({ request });
   }
@@ -491,7 +523,7 @@ export class Contexts {
     return this.isUnchecked || this.current?.isDriver ? undefined : this.openHold;
   }
 
-  /** From here on, until `leave()`, a checked pool runs. A function around its call would take a line of the application out of stacks. */
+  /** Notes that a checked pool runs, until `leave()`. A function around its call would push a line of the application out of stacks. */
   enterDriver(): Frame | undefined {
     const around = this.current;
     if (!this.#isStopped) this.#storage.enterWith({ ...around, isDriver: true });

@@ -18,10 +18,12 @@ const LONGEST = 32;
  */
 export class Trail {
   readonly #links = new WeakMap<object, Link>();
-  readonly #hook;
+  readonly #hook: { disable(): unknown } | undefined;
 
   /** `begins` is called with each asynchronous call that the code of an open transaction begins, by the name that Node has for it. */
   constructor(contexts: Contexts, begins: (type: string, stack: CallStack) => void) {
+    // Bun has hooks for process.nextTick() alone, and its executionAsyncResource() calls that: the two would call each other without end.
+    if (process.versions['bun']) return;
     this.#hook = createHook({
       init: (_id, type, _trigger, resource) => {
         if (!contexts.watched) return;
@@ -38,11 +40,11 @@ export class Trail {
   }
 
   stop(): void {
-    this.#hook.disable();
+    this.#hook?.disable();
   }
 
   get #last(): Link | undefined {
-    return this.#links.get(executionAsyncResource());
+    return this.#hook && this.#links.get(executionAsyncResource());
   }
 }
 

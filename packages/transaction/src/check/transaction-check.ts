@@ -6,6 +6,8 @@ import { Contexts, Rules } from './rules.js';
 import { type Finding, Findings, ServiceKeys, TransactionCheckError } from './finding.js';
 import { effectBegins, followSockets } from './effects.js';
 import { followRequests } from './requests.js';
+import { Plans } from './plans.js';
+import { Recorder } from './recorder.js';
 import { settingsOf, type TransactionCheckOptions } from './options.js';
 import { Trail } from './trail.js';
 
@@ -76,7 +78,9 @@ export interface TransactionCheck extends Disposable {
 export function transactionCheck(options: TransactionCheckOptions = {}): TransactionCheck {
   const settings = settingsOf(options);
   const findings = new Findings(settings);
-  const active = settings.enabled ? activeCheck() : undefined;
+  // `ambit check` sets it while it runs a test suite.
+  const { RECORD_TRANSACTIONS_TO: folder, RECORD_TRANSACTION_PLANS: plans } = process.env;
+  const active = settings.enabled || folder ? activeCheck(folder ? new Recorder(folder) : undefined) : undefined;
   return {
     get findings() {
       return findings.all;
@@ -88,21 +92,22 @@ export function transactionCheck(options: TransactionCheckOptions = {}): Transac
       if (found.length > 0) throw new TransactionCheckError(found);
     },
     expectStatements: async (most, work) => {
-      if (!active) throw new TransactionError('AMBIT_OPTION', 'expectStatements() needs a check that is enabled');
+      if (!active || !settings.enabled)
+        throw new TransactionError('AMBIT_OPTION', 'expectStatements() needs a check that is enabled');
       return active.by.rules.expectStatements(most, work);
     },
     stop: () => active?.stop(),
     [Symbol.dispose]: () => active?.stop(),
   };
 
-  function activeCheck(): { readonly by: CheckedBy; readonly stop: () => void } {
+  function activeCheck(recorder: Recorder | undefined): { readonly by: CheckedBy; readonly stop: () => void } {
     const contexts = new Contexts();
     const keys = new ServiceKeys();
     const trail = new Trail(contexts, (type, stack) => effectBegins(rules, type, stack));
-    const rules = new Rules(settings, contexts, keys, findings, trail);
-    const stops = [followRequests(contexts, rules), followSockets(contexts, rules), () => trail.stop()];
+    const rules = new Rules(settings, contexts, keys, findings, trail, recorder);
+    const stops = [followRequests(contexts, rules, recorder), followSockets(contexts, rules), () => trail.stop()];
     return {
-      by: { rules, contexts, clock: settings.clock },
+      by: { rules, contexts, clock: settings.clock, plans: recorder && plans ? new Plans(recorder) : undefined },
       stop: () => {
         for (const stop of stops) stop();
         keys.stop();

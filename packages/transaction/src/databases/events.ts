@@ -6,7 +6,7 @@ interface NewRow {
   readonly id: string;
   readonly topic: string;
   readonly key: string | undefined;
-  /** As JSON. */
+  /** The payload as JSON. */
   readonly payload: string;
 }
 
@@ -16,7 +16,7 @@ export interface Wanted {
   readonly relay: string;
   readonly claimMs: number;
   readonly limit: number;
-  /** Those of events that this relay has settled: events that were postponed because of them are looked at, too. */
+  /** The keys of events that this relay has settled: events that were postponed because of them are looked at, too. */
   readonly keys: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface ClaimedRow extends StoredRow {
 
 export interface Claim {
   readonly claimed: readonly ClaimedRow[];
-  /** How many events were found that wait for an earlier one. */
+  /** The number of events that were found that wait for an earlier one. */
   readonly postponed: number;
 }
 
@@ -90,9 +90,9 @@ export const NAP_MS = 1000;
 interface Sql {
   /** The type of a column that numbers the rows. */
   readonly position: string;
-  /** Behind the columns of the table. */
+  /** The clause behind the columns of the table. */
   readonly storage: string;
-  /** What a transaction waits with until it may publish with the key `$3`. Default: the database has one writer at a time. */
+  /** The statement with which a transaction waits until it may publish with the key `$3`. Default: the database has one writer at a time. */
   readonly turn?: string;
   /** Milliseconds since 1970. */
   readonly now: string;

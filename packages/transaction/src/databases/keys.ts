@@ -26,7 +26,7 @@ export interface KeyTable {
   remove(pool: Pick<IDatabasePool, 'getConnection' | 'query'>, after: number, lifetimeMs: number): Promise<number[]>;
 }
 
-/** How many expired keys are removed at a time. */
+/** The number of expired keys that are removed at a time. */
 export const BATCH_SIZE = 1000;
 
 /** The text that continues an INSERT of `created_at`, which is now, to take over an expired key; `$3` is for how long keys are kept. */

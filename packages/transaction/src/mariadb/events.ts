@@ -11,7 +11,7 @@ const UNCLAIMED = `(claimed_until IS NULL OR claimed_until < ${NOW})`;
 const IS_DUE = `(due_at IS NULL OR due_at <= ${NOW} OR attempts = 0)`;
 /** How many keys can have a turn of their own: a row for each that is used. */
 const TURNS = 2 ** 20;
-/** How many dead letters are made pending in one statement. */
+/** The number of dead letters that are made pending in one statement. */
 const BATCH_SIZE = 10_000;
 /** In Galera, where the claims of two nodes meet at COMMIT. */
 const ATTEMPTS = 3;
@@ -223,7 +223,7 @@ function firstOf(found: readonly Candidate[], limit: number): [position: number,
   return [...all].toSorted(([a], [b]) => a - b).slice(0, limit);
 }
 
-/** Those behind an event of their key that another relay has claimed meanwhile are not to be delivered now. */
+/** Events behind one of their key that another relay has claimed meanwhile are not to be delivered now. */
 function divide(rows: readonly OwnRow[], others: readonly Rest[]): { claimed: OwnRow[]; behindOthers: number[] } {
   const firstOthers = new Map(others.map(({ key, position }) => [key, position ?? Infinity]));
   const isFirst = ({ key, position }: OwnRow): boolean =>

@@ -12,7 +12,7 @@ import { Mysql2Wire } from './wire.js';
 
 export type { Mysql2Connection, Mysql2Pool } from './connections.js';
 
-/** How many connections there may be, who may wait for one, and for how long. */
+/** Limits: connections, callers that wait for one, and their wait. */
 export interface Mysql2PoolOptions extends DriverPoolOptions {
   /** The `connectionLimit` of the mysql2 pool. Default 10, which is the default of mysql2. */
   readonly max?: number;

@@ -25,7 +25,7 @@ export function keyTable(table: string): KeyTable {
   // makes nothing of a key that is known, and locks its row so that others can read it.
   const insert = `SET STATEMENT innodb_lock_wait_timeout = 0 FOR
       INSERT IGNORE INTO ${table} (\`key\`, fingerprint, created_at) VALUES ($1, $2, ${NOW}) RETURNING 1 AS inserted`;
-  // That lock is held here already, so this waits for nobody.
+  // This transaction holds the lock of the row already, so the statement waits for nobody.
   const isExpired = `SELECT 1 AS expired FROM ${table} WHERE \`key\` = $1 AND created_at <= ${NOW} - $2 LOCK IN SHARE MODE`;
   // Another request that takes it over has read the row as well: one of the two is the victim of a deadlock at once.
   const takeOver = `SET STATEMENT innodb_lock_wait_timeout = 1 FOR
@@ -33,7 +33,7 @@ export function keyTable(table: string): KeyTable {
   const oldest = `SELECT \`key\`, created_at FROM ${table} WHERE created_at >= $1 AND created_at <= ${NOW} - $2
       ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED`;
   const parameters = Array.from({ length: BATCH_SIZE }, (_, index) => `$${index + 1}`);
-  // Of a small table the server would rather read all rows, and lock them.
+  // The server would rather read all rows of a small table, and lock them.
   const remove = `DELETE old FROM ${table} AS old FORCE INDEX (PRIMARY) WHERE old.key IN (${parameters.join()})`;
 
   return {
@@ -68,7 +68,7 @@ export function keyTable(table: string): KeyTable {
           // The one level of InnoDB at which a search by age locks no gap, so that new keys can be stored meanwhile.
           return await runOnPool(pool, removeOldest, { isolation: 'read committed' });
         } catch (error) {
-          // It and those who store or undo rows beside them may have waited for each other: then nothing was removed.
+          // This DELETE and transactions that store neighbouring rows may deadlock: then nothing was removed.
           if (sqlStateOf(error) !== DEADLOCK || attempt > RETRIES) throw error;
           await sleep(attempt * PAUSE_MS);
         }

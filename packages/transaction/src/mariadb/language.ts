@@ -4,7 +4,7 @@ import type { Language } from '../pool/driver.js';
 import { firstWords } from '../sql/control-statements.js';
 import { MYSQL, type Token, tokensOf } from '../sql/lexer.js';
 
-/** Not of the local time, which is the same twice when summer time ends. */
+/** The time in UTC, since local time is the same twice when summer time ends. */
 export const NOW = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
 
 /** Both servers begin, commit or roll back at these, and read them behind a `#` comment too. MariaDB runs blocks that may do so. */
@@ -12,14 +12,14 @@ const CONTROL = /^(?:begin|start transaction|commit|rollback(?! (?:work )?to\b)|
 /** The server commits the open transaction before and after these, without a word. */
 const COMMITS =
   /^(?:alter|analyze (?:\w+ )?table|backup|cache|change|check|create(?! (?:or replace )?temporary table)|drop(?! temporary)|flush|grant|install|load index|lock|optimize|purge|rename|repair|reset|revoke|set password|start|stop|truncate|uninstall|unlock)\b/;
-/** Not PREPARE and EXECUTE, which the protocol of prepared statements does not have. */
+/** The protocol of prepared statements has no PREPARE and EXECUTE, so they are not here. */
 const CHANGES_SESSION = /^(?:set|create (?:or replace )?temporary|lock|flush|backup|use|handler)\b/;
 /** A lock, or a variable such as `@total`, is of the session, whatever takes or sets it: `:=`, INTO, an argument of CALL. */
 const USES_SESSION = /\bget_lock\b|(?<!@)@(?!@)/i;
 /** The server runs the text of such a comment. */
 const RUN_COMMENT = /\/\*M?!/;
 
-/** Also when another node of a Galera cluster has changed the same row first. */
+/** The same code says that another node of a Galera cluster has changed the same row first. */
 const DEADLOCK = 1213;
 /** The numbers of MySQL and MariaDB as the SQLSTATE that PostgreSQL would give: their own are too coarse. */
 const SQLSTATES: Readonly<Record<number, string>> = {
@@ -162,13 +162,13 @@ export const MYSQL_LANGUAGE: Language = {
   translate,
 };
 
-/** Whether the connection cannot be used again. */
+/** True if the connection cannot be used again. */
 export function isFatal(error: unknown): boolean {
   const { fatal, errno = 0, sqlState = '' } = (error ?? {}) as { fatal?: unknown; errno?: number; sqlState?: string };
   return fatal === true || CLOSING.has(errno) || (sqlState.startsWith('08') && errno !== NOT_PREPARED);
 }
 
-/** Whether the server has rolled the transaction back. */
+/** True if the server has rolled the transaction back. */
 export const isDeadlock = (error: unknown): boolean => (error as { errno?: number } | undefined)?.errno === DEADLOCK;
 
 /** A procedure may begin a transaction, and COMMIT does where `completion_type` is CHAIN. */
@@ -176,12 +176,12 @@ export function leftOpenBy(): TransactionError {
   return refused('A statement, such as CALL, left a transaction open, which is rolled back');
 }
 
-/** As the node says it of a statement; while it prepares a SELECT, it undoes the transaction and says nothing. */
+/** The error that a node gives for a statement; while it prepares a SELECT, it undoes the transaction and says nothing. */
 export function conflict(): Error {
   const what = 'Another node of the cluster changed the same row first';
   return Object.assign(new Error(what), { errno: DEADLOCK, sqlState: '40001' });
 }
 
-/** Whether the server stopped a statement that took too long, or that another session cancelled. */
+/** True if the server stopped a statement that took too long, or that another session cancelled. */
 export const isInterrupted = (error: unknown): boolean =>
   INTERRUPTED.has((error as { errno?: number } | undefined)?.errno ?? 0);

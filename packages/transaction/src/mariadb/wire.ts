@@ -23,7 +23,7 @@ type Fields = readonly { name: string }[];
 type FieldsOfProcedure = readonly [Fields, ...unknown[]];
 type Response = readonly [rows: unknown[] | Header, fields?: Fields | FieldsOfProcedure];
 
-/** As the pool of PostgreSQL waits. */
+/** The pool of PostgreSQL waits as long. */
 const CANCEL_GRACE_MS = 1000;
 
 /** Facts about a session, known for as long as it lasts. */
@@ -34,7 +34,7 @@ interface Session {
   lastId: 'none' | 'own' | 'returned' | 'foreign';
 }
 
-/** What all connections of a pool share. */
+/** State that all connections of a pool share. */
 export interface Mysql2Shared {
   readonly pool: Mysql2Pool;
   readonly idle: Idle;
@@ -172,7 +172,7 @@ export class Mysql2Wire implements Wire {
     return saysNothing && this.#session.isOfCluster && this.#hasBegun && this.#mayWrite;
   }
 
-  /** Whether the transaction is still there: an error may undo the statement alone, or everything, and does not say which. */
+  /** True if the transaction is still there: an error may undo the statement alone, or everything, and does not say which. */
   async #ask(): Promise<void> {
     try {
       this.#note(await this.#query('DO 0'));

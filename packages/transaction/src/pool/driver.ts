@@ -5,7 +5,7 @@ import type { TransactionError } from '../errors.js';
 export interface Wire {
   /** The connection is closed: nothing more can be sent, and the database has rolled back. */
   readonly isLost: boolean;
-  /** Why, where the driver says so. */
+  /** The reason, where the driver says so. */
   readonly lostBecause?: unknown;
   /** No transaction is open, where the server says so with every response. */
   readonly outsideTransaction?: boolean;
@@ -38,10 +38,10 @@ export interface Wire {
   release(possiblyBroken: boolean): void | Promise<void>;
 }
 
-/** What differs between databases, whichever driver is used. */
+/** The differences between databases, whichever driver is used. */
 export interface Language {
   /**
-   * What begins a transaction.
+   * The statements that begin a transaction.
    *
    * @param options - the isolation, and whether it only reads
    * @returns the statements, in this order
@@ -50,7 +50,7 @@ export interface Language {
   /** Gives the level of the open transaction, where `$1` is asked for. */
   readonly isolationSql?: string | undefined;
   /**
-   * Whether a statement leaves something in the connection that must not reach its next user, who then gets another.
+   * Tells if a statement leaves something in the connection that must not reach its next user, who then gets another.
    *
    * @param sql - a statement of the application
    * @returns true where the connection is closed after its use
@@ -96,15 +96,15 @@ export interface AloneStatement {
   readonly options: ExecuteOptions | undefined;
 }
 
-/** Where a pool gets its connections. */
+/** The source of a pool's connections. */
 export interface Driver {
-  /** What differs between databases. */
+  /** The language of its database. */
   readonly language: Language;
-  /** How many connections there may be. */
+  /** The most connections that may be open. */
   readonly max: number;
   /** How many there may be besides, for those who ask for a connection that only reads. Default: they get one of the others. */
   readonly maxReaders?: number;
-  /** What the callers wait for, in the message of the time-out. */
+  /** The name of what callers wait for, in the message of the time-out. */
   readonly name?: string;
   /** Default: those that are checked out. */
   readonly size?: Connections;

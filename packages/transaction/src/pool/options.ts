@@ -2,13 +2,13 @@ import { type Clock, systemClock } from '../clock.js';
 import type { AfterBegin } from '../contract.js';
 import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../options.js';
 
-/** What every pool over a driver takes. */
+/** The options of every pool over a driver. */
 export interface DriverPoolOptions {
-  /** How long a caller waits for a connection. Default 5 s. */
+  /** The time that a caller waits for a connection. Default 5 s. */
   readonly acquireTimeoutMs?: number;
-  /** How many callers may wait for a connection; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
+  /** The number of callers that may wait for a connection; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
   readonly maxWaiting?: number;
-  /** How long `close()` waits for connections in use. Default 10 s. */
+  /** The time that `close()` waits for connections in use. Default 10 s. */
   readonly closeTimeoutMs?: number;
   /** `close()` leaves the driver open, for others who use it. Default false: it is closed, too. */
   readonly keepOpen?: boolean;
@@ -18,7 +18,7 @@ export interface DriverPoolOptions {
   readonly clock?: Clock;
 }
 
-/** What a pool has to know, whatever its driver takes besides. */
+/** The settings of a pool, whatever its driver takes besides. */
 export type PoolSettings = Required<Omit<DriverPoolOptions, 'afterBegin' | 'keepOpen'>> &
   Pick<DriverPoolOptions, 'afterBegin' | 'keepOpen'>;
 

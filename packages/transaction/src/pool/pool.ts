@@ -15,6 +15,7 @@ import { isTransactionError, released, TransactionError, warnOfLeftOpen, withCal
 import {
   announceStatement,
   connectionAcquired,
+  connectionReleased,
   publishedAcquiring,
   publishedOutside,
   statementOutside,
@@ -114,7 +115,7 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
     announced?: object,
   ): Promise<T> {
     if (!statementOutside.hasSubscribers || this.#session.inTransaction) return this.#send(read, sql, params, options);
-    return publishedOutside(sql, () => this.#send(read, sql, params, options), announced);
+    return publishedOutside(sql, () => this.#send(read, sql, params, options), announced) as Promise<T>;
   }
 
   async #send<T>(
@@ -151,13 +152,16 @@ export class PooledConnection implements DatabaseConnection, Linked<PooledConnec
 
 const ANY: AcquireOptions = {};
 
-let front: ((driver: Driver) => Driver) | undefined = undefined;
+type Front = (driver: Driver) => Driver;
+
+const fronts = new Set<Front>();
+let front: Front | undefined = undefined;
 
 /**
  * Puts something in front of the drivers of all pools of this process, such as what records their statements.
  *
- * @param instead - called with a driver whenever a pool uses it; gives what is used in its place
- * @returns a function that puts back what was there before
+ * @param instead - called with a driver when a pool is made and whenever the pool uses it; gives what is used in its place
+ * @returns a function that takes it away again, in whichever order several end
  *
  * @example
  * ```ts
@@ -173,9 +177,17 @@ let front: ((driver: Driver) => Driver) | undefined = undefined;
  * ```
  */
 export function inFrontOfDrivers(instead: (driver: Driver) => Driver): () => void {
-  const before = front;
-  front = before ? (driver) => instead(before(driver)) : instead;
-  return () => (front = before);
+  fronts.add(instead);
+  front = together();
+  return () => {
+    fronts.delete(instead);
+    front = together();
+  };
+}
+
+function together(): Front | undefined {
+  const all = [...fronts];
+  return all.length > 1 ? (driver) => all.reduce((inner, one) => one(inner), driver) : all[0];
 }
 
 /** Every pool of this package, over whichever driver: who waits, for how long and in which order, and how it closes. */
@@ -194,6 +206,7 @@ export class Pool implements DatabasePool {
   constructor(driver: Driver, settings: PoolSettings) {
     const { language, max, maxReaders, name } = driver;
     this.#own = driver;
+    front?.(driver);
     this.#settings = settings;
     this.afterBegin = settings.afterBegin;
     this.#texts = new TextCheck(language);
@@ -214,7 +227,7 @@ export class Pool implements DatabasePool {
 
   getConnection(options: AcquireOptions = ANY): Promise<PooledConnection> {
     const acquiring = this.#acquire(options);
-    return connectionAcquired.hasSubscribers ? publishedAcquiring(this, acquiring) : acquiring;
+    return connectionAcquired.hasSubscribers ? publishedAcquiring(this, acquiring, options) : acquiring;
   }
 
   async #acquire(options: AcquireOptions): Promise<PooledConnection> {
@@ -242,6 +255,7 @@ export class Pool implements DatabasePool {
     const onRelease = (possiblyBroken: boolean): void => {
       returnToDriver(wire, possiblyBroken, leave);
       this.#inUse.remove(connection);
+      if (connectionReleased.hasSubscribers) connectionReleased.publish({ connection });
     };
     const session = new PoolSession(wire, this.#texts, readOnly, onRelease);
     const connection = new PooledConnection(session);
@@ -281,7 +295,7 @@ export class Pool implements DatabasePool {
   /** One statement outside of every transaction. Without options only its rows are wanted. */
   async #alone(sql: string, params: readonly unknown[] = [], options?: ExecuteOptions): Promise<unknown> {
     // Once it has waited for a connection, the stack has lost a caller that only passes the promise on.
-    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
+    const announced = statementSent.hasSubscribers ? announceStatement(sql) : undefined;
     let connection: PooledConnection | undefined;
     try {
       if (this.#driver.alone && !this.#closing) {
@@ -290,7 +304,7 @@ export class Pool implements DatabasePool {
           const values = this.#texts.valuesOf(params);
           return this.#driver.alone?.({ sql, params: values, options }, this.#queue.taken === 0);
         };
-        const running = statementOutside.hasSubscribers ? publishedOutside(sql, async () => run(), announced) : run();
+        const running = statementOutside.hasSubscribers ? publishedOutside(sql, run, announced) : run();
         const result = running instanceof Promise ? await running : running;
         if (result) return options ? result : result.rows;
       }
@@ -366,7 +380,7 @@ export class Pool implements DatabasePool {
   }
 }
 
-/** How long a database whose work is synchronous may keep the event loop busy before everything else has a turn. */
+/** The time that a database whose work is synchronous may keep the event loop busy before everything else has a turn. */
 const LONG_TURN_MS = 10;
 
 /** A turn of the event loop, since the pool was first asked in it: a chunk of the network can hold hundreds of requests. */

@@ -121,7 +121,7 @@ export interface Session {
   refuse(sql: string, options: ExecuteOptions | undefined): void;
   /** The caller passes what it throws or rejects with to `failureOf()`. */
   send(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions | undefined): unknown;
-  /** The rows of what `send()` gave without options. */
+  /** The rows in a result of `send()` without options. */
   rowsOf(sent: unknown): unknown;
   /** Translates the failure of a statement: an error with a code, where the pool is one of this package. */
   failureOf(error: unknown): unknown;
@@ -189,7 +189,7 @@ export class PoolSession implements Session {
   #released = false;
   /** The pool was closed, and stopped waiting for the release. */
   #takenAway = false;
-  /** It is then closed at its release. */
+  /** A connection that is possibly broken is closed at its release. */
   #possiblyBroken = false;
 
   constructor(wire: Wire, texts: TextCheck, isForReading: boolean, onRelease: (possiblyBroken: boolean) => void) {

@@ -31,7 +31,7 @@ export class AcquireRequest implements AcquireOptions {
     if (isolation !== undefined) this.isolation = isolation;
     if (readOnly !== undefined) this.readOnly = readOnly;
     if (timeoutMs !== undefined) this.timeoutMs = timeoutMs;
-    // Of a caller without types it may be null.
+    // A caller without types may pass null.
     this.#outer = signal ?? undefined;
   }
 
@@ -124,7 +124,7 @@ interface WaitQueueOptions {
   readonly clock: Clock;
   /** How many may wait at the same time. */
   readonly maxWaiting: number;
-  /** What the callers wait for, in the message of the time-out. */
+  /** The name of what callers wait for, in the message of the time-out. */
   readonly name?: string;
 }
 

@@ -6,6 +6,7 @@ import type { AcquireOptions, ExecuteOptions, ExecuteResult } from '../contract.
 import { poolClosed, TransactionError } from '../errors.js';
 import type { Driver, Language, Wire } from '../pool/driver.js';
 import { isPlain } from '../sql/control-statements.js';
+import { withoutLiterals } from '../sql/without-literals.js';
 import { Connector } from './connector.js';
 import {
   hasNoSpace,
@@ -49,7 +50,7 @@ export class Statement extends pg.Query {
   name: string | undefined = undefined;
   /** A user's: the extended protocol takes one statement only, with parameters or without. */
   queryMode: 'extended' | undefined = undefined;
-  /** The server was asked to run what it had parsed before. */
+  /** True if the server was asked to run a statement that it had parsed before. */
   reused = false;
 
   constructor(text: string, params: readonly unknown[] | undefined, options?: ExecuteOptions) {
@@ -88,6 +89,14 @@ function configOf(text: string, params: readonly unknown[] | undefined, { rowMod
 /** The server and the driver keep every name for as long as the connection is open, so only so many are given. */
 const MOST_NAMES = 500;
 
+/** The command and its first table, because instrumentations of `pg` name spans like the prepared statement. Names have 63 bytes at most. */
+function wordsOf(sql: string): string {
+  const shown = withoutLiterals(sql, { text: '', number: '' });
+  const [command = ''] = /[a-z]+/i.exec(shown) ?? [];
+  const [, table = ''] = /\b(?:from|into|update)\s+"?(\w+)/i.exec(shown) ?? [];
+  return `${command}_${table}`.slice(0, 24);
+}
+
 /**
  * Names statements, so that the server parses and plans them once per connection. The name is made from the text: behind a
  * pooler that mixes up the connections of several programs, it can be missing, but never be another's.
@@ -111,8 +120,9 @@ export class StatementNames {
   #newName(sql: string): string | undefined {
     if (!mayBePrepared(sql) || !isPlain(sql) || leavesSessionState(sql)) return undefined;
     const renewals = this.#renewals.get(sql);
-    const hash = createHash('sha256').update(sql).digest('hex').slice(0, 32);
-    return renewals === undefined ? `ambit_${hash}` : `ambit_${hash}_${renewals}`;
+    const hash = createHash('sha256').update(sql).digest('hex').slice(0, 24);
+    const name = `ambit_${wordsOf(sql)}_${hash}`;
+    return renewals === undefined ? name : `${name}_${renewals}`;
   }
 
   /** The prepared statement no longer fits its tables, so every connection prepares it again under a new name. */
@@ -164,7 +174,7 @@ export class Session implements Wire {
   readonly #status: () => string | null;
   /** A COMMIT may have been cancelled, by us or while the server waited for a standby, which it reports with a warning only. */
   #unconfirmed = false;
-  /** It is not used again, whatever its user says. */
+  /** A broken session is not used again, whatever its user says. */
   #isBroken = false;
   #isClosing = false;
   #standby: boolean | undefined = undefined;
@@ -196,7 +206,7 @@ export class Session implements Wire {
     if (params && options?.prepare !== false) statement.name = this.#owner.names?.nameOf(text);
     return new Promise((resolve, reject) => {
       const stopTimer = this.#limitStatement();
-      // As an argument: assigned here, the callback keeps the rows until they are promoted to the old generation (decision 0003).
+      // The callback is an argument: a variable here would keep the rows until they are promoted to the old generation.
       this.client.query(statement, (error, result) => {
         stopTimer();
         // A user's statement outside of a transaction commits by itself.
@@ -241,7 +251,6 @@ export class Session implements Wire {
     this.#readOnlyByDefault = rows[0]?.read_only;
   }
 
-  /** Whether the server responds. */
   async responds(ms: number): Promise<boolean> {
     try {
       await this.#inTime(ms, this.client.query('SELECT 1'));
@@ -422,7 +431,7 @@ export class PostgresDriver implements Driver {
     this.#connector = new Connector(this);
   }
 
-  /** Those being made are open. */
+  /** Connections that are being made count as open. */
   get size(): { open: number; idle: number } {
     return { open: this.#open, idle: this.#idle.length };
   }
@@ -463,7 +472,7 @@ export class PostgresDriver implements Driver {
     (async () => this.settings.onError(error))().catch(nothing);
   }
 
-  /** Not connected yet. */
+  /** Makes a session that is not connected yet. */
   createSession(config: ClientConfig): Session {
     return new Session(config, this);
   }
@@ -537,7 +546,7 @@ export class PostgresDriver implements Driver {
     return session;
   }
 
-  /** Where one does not respond, the others, which have been idle for longer, are closed too. */
+  /** If one does not respond, the others, which have been idle for longer, are closed, too. */
   async #check(forReading: boolean): Promise<Session | undefined> {
     const session = this.#takeIdle();
     if (!session) return undefined;

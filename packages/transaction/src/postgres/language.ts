@@ -28,7 +28,7 @@ function hangsUp(error: unknown): boolean {
 
 interface Prepared {
   readonly name: string | undefined;
-  /** It was run as the server had parsed it before. */
+  /** True if the server ran a statement that it had parsed before. */
   readonly reused: boolean;
 }
 

@@ -6,9 +6,9 @@ import { TransactionError } from '../errors.js';
 import { checkBoolean, checkCount, checkFunction, checkTime, given, shown } from '../options.js';
 import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 
-/** What a server must be like, in the words of libpq. */
+/** The kinds of servers, in the words of libpq. */
 const TARGETS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
-/** What a server must be, in the words of libpq's `target_session_attrs`: such as `primary`, or `any` to read on a standby too. */
+/** The kind of server, in the words of libpq's `target_session_attrs`: such as `primary`, or `any` to read on a standby too. */
 export type TargetSessionAttrs = (typeof TARGETS)[number];
 
 /** The address of one host, in the options of the driver. */
@@ -33,7 +33,7 @@ interface ServerOptions {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the options, the connection string and libpq's environment variables say; the connection string wins, as in `pg`. */
+/** Reads the options, the connection string and libpq's environment variables; the connection string wins, as in `pg`. */
 export function readServers(options: ServerOptions, env: Environment = process.env): Servers {
   const { connectionString, port } = options;
   const asked = connectionString === undefined ? undefined : queryOf(connectionString).get('target_session_attrs');
@@ -231,7 +231,7 @@ export function readPostgresOptions(options: PostgresPoolOptions): PostgresSetti
   return { ...DEFAULTS, ...given(options), ...readDriverOptions(options), ...readServers(options) };
 }
 
-/** What the driver receives for each host. The time for a connection is divided among the hosts. */
+/** The configuration of the driver for each host. The time for a connection is divided among the hosts. */
 export function driverConfigs(settings: PostgresSettings): ClientConfig[] {
   const { user, password, database, ssl, applicationName, statementTimeoutMs, addresses } = settings;
   const asked = {

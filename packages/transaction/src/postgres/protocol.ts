@@ -100,7 +100,7 @@ interface Address {
 export interface PostgresBackend extends Address {
   /** The process of the session. */
   readonly processId: number;
-  /** What proves that a cancel request comes from the client of the session. */
+  /** Proves that a cancel request comes from the client of the session. */
   readonly secretKey: number;
 }
 

@@ -5,7 +5,7 @@ import { bytesOf, dateValue, jsonText, refusedType, refusedValue, textValue } fr
 /** Every driver of PostgreSQL sends these alike, where the server is left to find the type. */
 export type PostgresValue = string | Uint8Array | Date | null;
 
-/** As the `pg` driver has it: `PostgresInterval`, for example. */
+/** The interface of the `pg` driver for values such as `PostgresInterval`. */
 interface MayConvertItself {
   readonly toPostgres?: (convert: (value: unknown) => unknown) => unknown;
 }

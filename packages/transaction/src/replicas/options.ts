@@ -13,7 +13,7 @@ export interface ReplicatedPoolOptions {
    * For `createPostgresPool()` with `targetSessionAttrs: 'prefer-standby'`, or every read needs a new connection.
    */
   readonly replicas: readonly IDatabasePool[];
-  /** Where reads go first. Default `replica`; with `primary`, replicas serve them only where `staleReads` allows it. */
+  /** The server that reads go to first. Default `replica`; with `primary`, replicas serve them only where `staleReads` allows it. */
   readonly prefer?: 'primary' | 'replica';
   /**
    * While no primary can be reached, a read comes from a replica, however far behind that is: `readsFrom` of the session is then
@@ -24,7 +24,7 @@ export interface ReplicatedPoolOptions {
   readonly maxLagMs?: number;
   /** For how long it counts how far a replica was when it was last asked. Default 100 ms. */
   readonly checkEveryMs?: number;
-  /** How long a replica may take to give a connection, or to say how far it is. After that it is left out. Default 1 s. */
+  /** The time that a replica may take to give a connection, or to say how far it is. After that it is left out. Default 1 s. */
   readonly replicaTimeoutMs?: number;
   /** How often a server that was left out is asked whether it is back. Default 1 s. */
   readonly retryEveryMs?: number;

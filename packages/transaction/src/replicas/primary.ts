@@ -56,7 +56,7 @@ export class Primary {
     }
   }
 
-  /** It is tried again now and then. Readers wait for that only where nobody has tried for a while. */
+  /** Tries a lost primary again now and then. Readers wait for that only where nobody has tried for a while. */
   async isBack(): Promise<boolean> {
     const { clock, retryEveryMs } = this.#settings;
     const age = clock.now() - this.#triedAt;

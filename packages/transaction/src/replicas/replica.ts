@@ -15,7 +15,7 @@ export const START: Position = 0n;
 /** No replica ever replays this: what was written has an unknown position, so only the primary certainly has it. */
 export const UNKNOWN: Position = 0xff_ff_ff_ff_ff_ff_ff_ffn;
 
-/** Behind the record of every COMMIT that the primary has responded to. */
+/** The position behind the record of every COMMIT that the primary has responded to. */
 export const WRITTEN = 'SELECT pg_current_wal_insert_lsn()::text AS position';
 
 /** NULL on a server that is no standby any more, or never was one: it follows nobody. */
@@ -79,13 +79,13 @@ export class Replica {
     this.#settings = settings;
   }
 
-  /** Whether it responded when it was last asked. */
+  /** True if it responded when it was last asked. */
   get isThere(): boolean {
     return !this.#isOut;
   }
 
   /**
-   * Whether it has replayed so far. What it said last counts for `checkEveryMs` only, because a standby that restarts may
+   * Tells if it has replayed so far. What it said last counts for `checkEveryMs` only, because a standby that restarts may
    * be behind where it was.
    */
   async hasReplayed(position: Position): Promise<boolean> {
@@ -97,7 +97,7 @@ export class Replica {
     return !this.#isOut && this.#replayed !== undefined && this.#replayed >= position;
   }
 
-  /** Until it says again how far it is. */
+  /** Leaves the replica out until it says again how far it is. */
   leaveOut(): void {
     this.#isOut = true;
     this.#askedAt = this.#settings.clock.now();
@@ -182,7 +182,7 @@ export async function askReplica<T extends object>(replica: Replica, ask: Ask<T>
   try {
     return await askAndRelease(connection, ask);
   } catch (error) {
-    // What the standby replays may cancel a read, and only there.
+    // The records that a standby replays may cancel a read, and only there.
     if (isRetryable(error)) return undefined;
     if (meaningOf(error).fault !== 'server') throw error;
     replica.leaveOut();
@@ -230,7 +230,7 @@ export class LagLimit {
     return this.#samples[0]?.position ?? START;
   }
 
-  /** Where the primary does not respond, nothing new is written, and the last sample stands. */
+  /** While the primary does not respond, nothing new is written, and the last sample stands. */
   async #ask(): Promise<void> {
     const at = this.#settings.clock.now();
     const position = await this.#primary.probe(WRITTEN).then(positionIn, () => undefined);

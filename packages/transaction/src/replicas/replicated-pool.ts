@@ -29,7 +29,7 @@ import {
   Written,
 } from './replica.js';
 
-/** Where a read came from; `stale` is a replica that may lack what was written, because there was no primary to ask. */
+/** The source of a read; `stale` is a replica that may lack what was written, because there was no primary to ask. */
 export type ReadSource = 'primary' | 'replica' | 'stale';
 
 const EMPTY: PoolSize = { open: 0, idle: 0, waiting: 0, max: 0 };
@@ -43,7 +43,7 @@ function together(one: PoolSize, { open, idle, waiting, max = open }: PoolSize):
 class Replicas {
   readonly settings: ReplicatedSettings;
   readonly primary: Primary;
-  /** How many reads came from where. */
+  /** The reads, counted by their source. */
   readonly reads: Record<ReadSource, number> = { primary: 0, replica: 0, stale: 0 };
   readonly #replicas: readonly Replica[];
   readonly #lag: LagLimit;
@@ -64,7 +64,7 @@ class Replicas {
     return this.#pools.reduce((sum, { size = EMPTY }) => together(sum, size), EMPTY);
   }
 
-  /** Those that have replayed so far and are within the lag limit, in turn; none of them twice. */
+  /** The replicas that have replayed so far and are within the lag limit, in turn; none of them twice. */
   async *that(written: Position): AsyncGenerator<Replica> {
     if (!this.arePreferred) return;
     const required = await this.#lag.required();
@@ -98,7 +98,7 @@ class Replicas {
   }
 }
 
-/** As a request has it in a header or a cookie. What is no token is ignored. */
+/** The token as a request has it in a header or a cookie. A value that is no token is ignored. */
 type Token = string | readonly string[] | null | undefined;
 
 /** How a read is done on a server of either kind. */
@@ -132,7 +132,7 @@ export class ReplicaSession implements IDatabasePool {
   #readsFrom: ReadSource | undefined = undefined;
 
   /**
-   * Whether a read may come from a replica that lacks what was written, while no primary can be reached. At first what the option of
+   * Tells if a read may come from a replica that lacks what was written, while no primary can be reached. At first what the option of
    * the pool says; `false` from when it is too late to tell the client, such as in the middle of a list.
    */
   staleReads: boolean;
@@ -144,13 +144,13 @@ export class ReplicaSession implements IDatabasePool {
     this.staleReads = replicas.settings.staleReads;
   }
 
-  /** What the client may show with its next request, to any instance of the application; nothing where nothing was written. */
+  /** The token that the client may send with its next request, to any instance of the application; nothing where nothing was written. */
   get token(): string | undefined {
     const { position } = this.#written;
     return position === START ? undefined : writePosition(position);
   }
 
-  /** Where the reads of this session came from so far: the least fresh of all. Undefined where none was `readOnly`. */
+  /** The source of the reads of this session so far: the least fresh of all. Undefined where none was `readOnly`. */
   get readsFrom(): ReadSource | undefined {
     return this.#readsFrom;
   }
@@ -296,7 +296,7 @@ export class ReplicatedPool extends ReplicaSession implements AsyncDisposable {
     this.#replicas = replicas;
   }
 
-  /** How many reads of all sessions came from where so far, for metrics. */
+  /** The reads of all sessions so far, counted by their source, for metrics. */
   get reads(): Readonly<Record<ReadSource, number>> {
     return this.#replicas.reads;
   }

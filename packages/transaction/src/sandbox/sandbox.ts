@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../clock.js';
 import type { AfterBegin, IDatabasePool, IsolationLevel } from '../contract.js';
+import { type AroundCheck, CHECKED } from '../events.js';
 import { checkClock, checkCount, checkIsolation, checkTime, given } from '../options.js';
 import { Pool } from '../pool/pool.js';
 import { OuterTransaction } from './outer-transaction.js';
@@ -7,16 +8,16 @@ import { driverOf } from './wire.js';
 
 /** The isolation level and the time limits of a sandbox. */
 export interface SandboxOptions {
-  /** Of the one transaction that everything runs in. Default: that of the database. */
+  /** The isolation of the one transaction that everything runs in. Default: that of the database. */
   readonly isolation?: IsolationLevel;
   /**
    * How long a caller waits for the sandbox's connection, and the sandbox for one of the pool. Default 2 s, which is less than
    * the time that test runners give a test.
    */
   readonly acquireTimeoutMs?: number;
-  /** How many callers may wait for the sandbox's connection; the next is refused, with `AMBIT_TX_POOL_FULL`. Default 1000. */
+  /** The number of callers that may wait for the sandbox's connection; the next is refused, with `AMBIT_TX_POOL_FULL`. Default 1000. */
   readonly maxWaiting?: number;
-  /** How long `rollback()` waits for work that has not released the connection, before it takes the connection away. Default 1 s. */
+  /** The time that `rollback()` waits for work that has not released the connection, before it takes the connection away. Default 1 s. */
   readonly closeTimeoutMs?: number;
   /**
    * On PostgreSQL and MariaDB: how long a statement waits for a row that another sandbox has written. It then fails with SQLSTATE
@@ -104,5 +105,7 @@ export class Sandbox extends Pool {
  */
 export async function sandbox(pool: IDatabasePool, options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = readSandboxOptions(options);
-  return new Sandbox(await OuterTransaction.begin(pool, settings), settings, pool.afterBegin);
+  const check = Reflect.get(pool, CHECKED) as AroundCheck | undefined;
+  const box = new Sandbox(await OuterTransaction.begin(check?.below ?? pool, settings), settings, pool.afterBegin);
+  return check ? check.again(box) : box;
 }

@@ -6,9 +6,9 @@ import { report, TransactionError, warn } from '../errors.js';
 import { checkFunction, checkTime, shown } from '../options.js';
 import { readSandboxOptions, type Sandbox, sandbox, type SandboxOptions, type SandboxSettings } from './sandbox.js';
 
-/** What a request is to the sandboxes: one of Node's, of a framework over it, or of the Fetch API. */
+/** A request: one of Node's, of a framework over it, or of the Fetch API. */
 export interface RequestWithHeaders {
-  /** As Node has them, or with a method `get()` as the Fetch API has them. */
+  /** The headers as Node has them, or with a method `get()` as the Fetch API has them. */
   readonly headers:
     | Readonly<Record<string, string | readonly string[] | undefined>>
     | { get(name: string): string | null };
@@ -20,7 +20,7 @@ export interface SandboxesOptions<R extends RequestWithHeaders = RequestWithHead
   readonly header?: string;
   /** After how long without a request a sandbox is rolled back, because its test has crashed. Default 60 s. */
   readonly idleTimeoutMs?: number;
-  /** Whether a request must name a sandbox. Default: none must; without the header it uses the application's pool. */
+  /** True if a request must name a sandbox. Default: none must; without the header it uses the application's pool. */
   readonly required?: (request: R) => boolean;
   /**
    * Gives the scope of a new sandbox its own instance of whatever the application keeps in memory for all requests, such as a

@@ -10,13 +10,13 @@ const ENOUGH_WORDS = 4;
 /** Both databases read what begins with one of these alike, and it controls no transaction. */
 const PLAIN = /^\s*(?:select|insert|update|delete|with|values)\b/i;
 
-/** Whether it is a SELECT, INSERT or the like, which most statements are. */
+/** True if it is a SELECT, INSERT or the like, which most statements are. */
 export function isPlain(sql: string): boolean {
   return PLAIN.test(sql);
 }
 
 /**
- * Whether the statement would begin or complete a transaction that somebody else controls. Both PostgreSQL and SQLite are asked
+ * Tells if the statement would begin or complete a transaction that somebody else controls. Both PostgreSQL and SQLite are asked
  * how they read it.
  *
  * @param sql - one statement
@@ -36,7 +36,7 @@ export function refuseTransactionControl(sql: string): void {
   throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
-/** Whether the statement sets or releases a savepoint, which needs an open transaction. */
+/** True if the statement sets or releases a savepoint, which needs an open transaction. */
 export function isSavepoint(sql: string): boolean {
   return !isPlain(sql) && readings(sql).some((statement) => SAVEPOINT.test(statement));
 }
@@ -75,7 +75,7 @@ function wordsAtStart(sql: string, dialect: Dialect): string {
   return words.join(' ');
 }
 
-/** What a statement does with a savepoint. */
+/** The action of a statement on a savepoint. */
 export interface SavepointStatement {
   readonly does: 'set' | 'release' | 'undo';
   /** In lower case. Two names that differ in nothing else are taken for one, as SQLite does. */
@@ -96,7 +96,7 @@ export function savepointIn(sql: string): SavepointStatement | undefined {
   return { does: isUndo ? 'undo' : verb === 'release' ? 'release' : 'set', name };
 }
 
-/** Also `'a'`, which SQLite takes for a name. */
+/** Removes single quotes, too: SQLite takes `'a'` for a name. */
 function unquoted(text: string): string {
   const quote = text.at(-1) ?? '';
   return text.slice(1, -1).replaceAll(quote + quote, quote);

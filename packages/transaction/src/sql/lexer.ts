@@ -1,14 +1,14 @@
 /** How a database reads SQL, where databases differ. */
 export interface Dialect {
-  /** What quotes a name, besides brackets. */
+  /** The characters that quote a name, besides brackets. */
   readonly nameQuotes: string;
-  /** Whether `[` begins a subscript, or a quoted name; `either` decides by what is before it. */
+  /** True if `[` begins a subscript, or a quoted name; `either` decides by what is before it. */
   readonly brackets: 'subscript' | 'name' | 'either';
-  /** Whether a comment may contain others; `either` where it is closed if read so. */
+  /** True if a comment may contain others; `either` where it is closed if read so. */
   readonly nestedComments: boolean | 'either';
   /** The characters that end a line, and so a comment after `--`. */
   readonly lineEnds: string;
-  /** Whether there are `E'it\'s'` and `$tag$ ... $tag$`. */
+  /** True if there are `E'it\'s'` and `$tag$ ... $tag$`. */
   readonly postgresTexts: boolean;
   /** MySQL: `\\` escapes in `'...'` and `"..."`, both of which are texts, and `#` begins a comment. */
   readonly mysql?: true;
@@ -55,13 +55,13 @@ export type TokenKind = 'space' | 'comment' | 'text' | 'name' | 'parameter' | 'n
 
 /** A piece of a statement. */
 export interface Token {
-  /** What it is. */
+  /** The kind of piece. */
   readonly kind: TokenKind;
   /** The piece as it is written. */
   readonly text: string;
-  /** Where it begins in the statement. */
+  /** Its first position in the statement. */
   readonly start: number;
-  /** Where the next one begins. */
+  /** The position of the next token. */
   readonly end: number;
   /** False for a comment, text or name that nothing closes. It goes on to the end. */
   readonly closed: boolean;
@@ -120,7 +120,7 @@ export function* tokensOf(sql: string, dialect: Dialect): Generator<Token> {
     let end: number | undefined = start + opening.length;
     if (opening === '/*') {
       const nestedEnd = nested ? endOfNestedComment(sql, start) : undefined;
-      // Where comments do not end as PostgreSQL reads them, they are written for SQLite.
+      // Comments that do not end as PostgreSQL reads them are written for SQLite.
       if (nested === 'either' && nestedEnd === undefined) nested = false;
       end = nested ? nestedEnd : after(sql, '*/', end);
     } else if (kind === 'text') end = dialect.mysql ? endOfMysqlText(sql, end) : endOfText(sql, opening, end);
@@ -189,7 +189,7 @@ function endOfQuotes(sql: string, from: number, quote: string): number | undefin
 }
 
 const ESCAPED_MARK = /\\[^]|''?/g;
-/** What may be between the two lines of a string. */
+/** The text that may be between the two lines of a string. */
 const GAP = new RegExp(String.raw`${SPACE}+|--[^\r\n]*`, 'y');
 
 /** Such a string continues in the next line, where its backslashes escape too. */
@@ -207,7 +207,7 @@ function endOfEscapedText(sql: string, from: number): number | undefined {
   }
 }
 
-/** Also of what only begins like a number; but an E before a quote begins a string. */
+/** The digits of a number, and of a word that only begins like one; but an E before a quote begins a string. */
 const DIGITS = /[\d_.]+|[eE][+-](?=\d)|(?![eE]')\w/y;
 
 function endOfRun(sql: string, from: number, piece: RegExp): number {

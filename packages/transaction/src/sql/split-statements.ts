@@ -20,7 +20,7 @@ export function splitStatements(script: string): string[] {
   return split(script, EITHER);
 }
 
-/** Whether SQLite sees more than one statement: its driver would run the first and ignore the others. */
+/** True if SQLite sees more than one statement: its driver would run the first and ignore the others. */
 export function isScriptInSqlite(sql: string): boolean {
   return split(sql, SQLITE).length > 1;
 }
@@ -30,7 +30,7 @@ const IN_BRACKETS = '';
 
 function split(script: string, dialect: Dialect): string[] {
   const statements: string[] = [];
-  /** Of the statement, without the space around it. */
+  /** The start of the statement, without the space around it. */
   let start: number | undefined;
   let end = 0;
   let words: string[] = [];

@@ -88,5 +88,5 @@ export function refusedType(value: unknown, position: number): TransactionError 
   return refusedValue(position, `is ${article} ${name}; ${advice}`, '42804');
 }
 
-/** As in `[object Map]`; it is `Object` for a class of the application. */
+/** The tag, as in `[object Map]`; it is `Object` for a class of the application. */
 const tagOf = (value: unknown): string => Object.prototype.toString.call(value).slice(8, -1);

@@ -1,6 +1,6 @@
 import { POSTGRES, tokensOf } from './lexer.js';
 
-/** What `withoutLiterals()` writes in place of literals. */
+/** The texts that `withoutLiterals()` writes in place of literals. */
 export interface Placeholders {
   /** In place of a string. */
   readonly text: string;
@@ -8,7 +8,7 @@ export interface Placeholders {
   readonly number: string;
 }
 
-/** As PostgreSQL reads it, which is mostly as SQLite does: only backticks quote names in SQLite alone. */
+/** The dialect of PostgreSQL, which SQLite mostly shares: only backticks quote names in SQLite alone. */
 const DIALECT = { ...POSTGRES, nameQuotes: '"`' };
 
 /** MariaDB reads on behind `\'`, where PostgreSQL and SQLite have a string that ends: the rest may be a value, so it is left out. */

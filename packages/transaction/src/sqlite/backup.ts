@@ -10,10 +10,10 @@ import { loadSqlite, withName } from './node-sqlite.js';
 
 /** For a database that another process has to itself; this wait does not block the event loop. */
 const BUSY_MS = 5000;
-/** What file systems without hard links say of one. */
+/** The errors of file systems without hard links. */
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
-/** What to back up, and where to. */
+/** The database to back up, and its copy. */
 export interface SqliteBackupOptions {
   /** The database file. Pools of this and other processes may read and write it meanwhile. */
   readonly filename: string;
@@ -89,10 +89,11 @@ async function copy(from: string, to: string): Promise<void> {
   if (found !== 'ok') throw new Error(`PRAGMA integrity_check of the copy found ${String(found)}`);
 }
 
-/** As text, since a bundle has no file of its own for it. */
+/** The program is a text, since a bundle has no file of its own for it. `--input-type=module` makes it a module, without `require`. */
 const COPY = `
-const { parentPort, workerData: { location, from, to, timeout } } = require('node:worker_threads');
-const { DatabaseSync } = require(location);
+const load = process.getBuiltinModule('node:module').createRequire(process.cwd() + '/');
+const { parentPort, workerData: { location, from, to, timeout } } = load('node:worker_threads');
+const { DatabaseSync } = load(location);
 const source = new DatabaseSync(from, { timeout });
 source.prepare('VACUUM INTO ?').run(to);
 source.close();

@@ -32,7 +32,7 @@ interface SqliteConnectionOptions {
 export class SqliteConnection implements Wire {
   readonly synchronous = true;
   isLost = false;
-  /** As of the last statement: SQLite rolls the whole transaction back after some errors. */
+  /** The state after the last statement: SQLite rolls the whole transaction back after some errors. */
   outsideTransaction = true;
   readonly #options: SqliteConnectionOptions;
   /** In the order in which they were prepared, so the first is the one to forget. */
@@ -42,7 +42,7 @@ export class SqliteConnection implements Wire {
   /** A statement has left something that must not reach the next user of the connection. */
   #changed = false;
   #readOnly = false;
-  /** How long BEGIN, or a statement outside of a transaction, waits for another process that writes. */
+  /** The time that BEGIN, or a statement outside of a transaction, waits for another process that writes. */
   #busyTimeoutMs = 0;
   /** A wait that its user cancelled or left stays unwanted for the next user, too. */
   #waits = 0;
@@ -53,7 +53,7 @@ export class SqliteConnection implements Wire {
     this.#reopen = options.reopen;
   }
 
-  /** For one user, until the release. */
+  /** Checks the connection out for one user, until the release. */
   checkOut(busyTimeoutMs: number): this {
     this.#busyTimeoutMs = busyTimeoutMs;
     this.isLost = this.#isClosed;
@@ -146,7 +146,7 @@ export class SqliteConnection implements Wire {
     return params ? this.run(sql, params, options) : this.#control(sql);
   }
 
-  /** As soon as no other process is in the way. */
+  /** Sends it as soon as no other process is in the way. */
   #sendLater(attempt: () => Result, busy: unknown): Promise<Result> {
     const wait = this.#waits;
     const isWanted = (): boolean => wait === this.#waits;
@@ -248,12 +248,12 @@ function prepare(engine: SqliteEngine, sql: string): Statement {
   return { prepared, positional, command, isCounted: countsRows(command), names };
 }
 
-function severalStatements(): TransactionError {
+export function severalStatements(): TransactionError {
   const what = 'query() takes one statement; splitStatements() makes them of a script';
   return new TransactionError('AMBIT_TX_STATEMENT_FAILED', what, { sqlState: '42601' });
 }
 
-function refusedSetting(): TransactionError {
+export function refusedSetting(): TransactionError {
   const what =
     'The pool has one connection, and its next users would inherit what the statement leaves: set it on the database itself, before the pool is made';
   return new TransactionError('AMBIT_TX_UNSUPPORTED', what, { sqlState: '0A000' });

@@ -86,7 +86,7 @@ export class SqliteDriver implements Driver {
     for (const connection of all) connection.close();
   }
 
-  /** As soon as no other process is in the way. */
+  /** Reads as soon as no other process is in the way. */
   async #readLater(sql: string, read: () => Result, busy: unknown): Promise<Result | undefined> {
     const { acquireTimeoutMs: timeoutMs, clock } = this.#settings;
     try {

@@ -1,6 +1,6 @@
 /** One statement of a driver that calls SQLite directly. */
 export interface SqliteEngineStatement {
-  /** Whether it gives rows. */
+  /** True if it gives rows. */
   readonly isReader: boolean;
   /**
    * The names of its columns, as they were when it was last run: a table may be changed.
@@ -28,7 +28,7 @@ export interface SqliteEngineStatement {
 export interface SqliteEngine {
   /** False once it is closed. */
   readonly isOpen: boolean;
-  /** Whether a transaction is open. */
+  /** True if a transaction is open. */
   readonly inTransaction: boolean;
   /**
    * Prepares a statement of the application.

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.js';
 import { TransactionError } from '../errors.js';
 import { isBusy, sqlStateOf, translated } from './errors.js';
 
-/** What the message says of the cause; only the cause names the file. */
+/** The text of the message for each cause; only the cause itself names the file. */
 const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
   EMFILE: 'too many files are open',

@@ -73,7 +73,7 @@ const NAMES: Readonly<Record<number, string>> = {
   2579: 'SQLITE_CONSTRAINT_ROWID',
 };
 
-/** As an import would have it: a process that has dropped its privileges may not read the package again. */
+/** Loaded once, as by an import: a process that has dropped its privileges may not read the package again. */
 let loaded: SqliteLibrary | undefined;
 
 /**

@@ -9,13 +9,13 @@ import { type PoolSettings, readDriverOptions } from '../pool/options.js';
 export interface SqlitePoolOptions {
   /** The file, whose folder must exist; or `:memory:` for a database that exists as long as the pool. */
   readonly path: string;
-  /** How long a caller waits for its turn to write, and for another process that writes. Default 5 s. */
+  /** The time that a caller waits for its turn to write, and for another process that writes. Default 5 s. */
   readonly acquireTimeoutMs?: number;
-  /** How many callers may wait for their turn; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
+  /** The number of callers that may wait for their turn; the next is refused at once, with `AMBIT_TX_POOL_FULL`. Default 1000. */
   readonly maxWaiting?: number;
-  /** How many read-only transactions may be open side by side. Default 4. */
+  /** The number of read-only transactions that may be open side by side. Default 4. */
   readonly maxReaders?: number;
-  /** How long close() waits for connections in use. Default 10 s. */
+  /** The time that close() waits for connections in use. Default 10 s. */
   readonly closeTimeoutMs?: number;
   /** Part of every BEGIN on this pool, such as `PRAGMA defer_foreign_keys = ON`. Default: nothing. */
   readonly afterBegin?: AfterBegin;

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../clock.js';
 import { type TransactionError, warn } from '../errors.js';
 import { checkBoolean, checkClock, checkCount, checkFunction, checkTime, given } from '../options.js';
 
-/** What the scope of a tenant needs, how many may be open, and for how long. */
+/** The needs of a tenant's scope, how many may be open, and for how long. */
 export interface TenantScopesOptions<C extends IContainer = IContainer> {
   /**
    * Registers what the scope of this tenant needs, such as its name, before anything is resolved from it. It may be async. When
@@ -13,15 +13,15 @@ export interface TenantScopesOptions<C extends IContainer = IContainer> {
   readonly register: (scope: ScopeOf<C>, tenant: string) => unknown;
   /** The tags of a tenant's scope. Default `['tenant']`. */
   readonly tags?: readonly string[];
-  /** Whether `onStart` of what is registered for the tenant runs before its first request. Default false. */
+  /** True if `onStart` of what is registered for the tenant runs before its first request. Default false. */
   readonly start?: boolean;
-  /** How many tenants may be open at a time. Default 100. */
+  /** The number of tenants that may be open at a time. Default 100. */
   readonly capacity?: number;
   /** After how long without a use the scope of a tenant is disposed. Default 60 s; `Infinity` for never. */
   readonly idleTimeoutMs?: number;
-  /** How long a caller waits while all open tenants are in use. Default 5 s. */
+  /** The time that a caller waits while all open tenants are in use. Default 5 s. */
   readonly acquireTimeoutMs?: number;
-  /** How many tenants may wait to be opened; the next is refused at once. Default 1000. */
+  /** The number of tenants that may wait to be opened; the next is refused at once. Default 1000. */
   readonly maxWaiting?: number;
   /** Called when the scope of a tenant failed to dispose. Default: a process warning. */
   readonly onError?: (error: TransactionError, tenant: string) => void;

@@ -33,7 +33,7 @@ async function disposeScope<C extends IContainer>(
   }
 }
 
-/** How long a scope that was handed out stays in use, although nobody opens a scope below it. */
+/** The time that a scope that was handed out stays in use, although nobody opens a scope below it. */
 const HANDED_OUT_MS = 1000;
 
 interface TenantListener {
@@ -155,7 +155,7 @@ interface Entry {
 export class TenantScopes<C extends IContainer = IContainer> implements AsyncDisposable {
   readonly #application: C;
   readonly #settings: TenantSettings<C>;
-  /** Those that are open or being opened; the one handed out last is the last. */
+  /** The scopes that are open or being opened; the one handed out last is the last. */
   readonly #entries = new Map<string, Entry>();
   readonly #closing = new Map<string, Promise<void>>();
   /** In use although the next caller opens them again; each is disposed when its last use ends. */
@@ -178,7 +178,7 @@ export class TenantScopes<C extends IContainer = IContainer> implements AsyncDis
     application.defer?.(() => this.dispose());
   }
 
-  /** How many tenants are open, being opened or being disposed. */
+  /** The number of tenants that are open, being opened or being disposed. */
   get size(): number {
     return this.#places.taken;
   }

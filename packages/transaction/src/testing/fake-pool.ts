@@ -12,14 +12,14 @@ import { POSTGRES } from '../sql/lexer.js';
 export type FaultPoint = 'acquire' | 'begin' | 'query' | 'commit' | 'rollback' | 'cancel';
 
 /**
- * What happens to one step: it takes `ms`, then goes well; or is refused, or refused as a conflict (40001); or the
+ * A fault of one step: it takes `ms`, then goes well; or is refused, or refused as a conflict (40001); or the
  * connection dies before the database acted (`lost`) or after (`lost after`); or no response ever comes, not even
  * from `getConnection()`.
  */
 export interface FakeFault {
-  /** How long the step takes, in milliseconds. */
+  /** The time that the step takes, in milliseconds. */
   readonly ms: number;
-  /** What happens then. */
+  /** The fault itself. */
   readonly kind: 'none' | 'refused' | 'conflict' | 'lost' | 'lost after' | 'never';
 }
 
@@ -178,7 +178,7 @@ class FakeWire implements Wire {
 export interface FakePoolOptions {
   /** How many connections. Default 4. */
   readonly max?: number;
-  /** How long a caller waits for a connection. Default 5 s. */
+  /** The time that a caller waits for a connection. Default 5 s. */
   readonly acquireTimeoutMs?: number;
   /** Time, for tests. Default: `systemClock`. */
   readonly clock?: Clock;
@@ -207,7 +207,7 @@ export interface FakePoolOptions {
 export class FakePool extends Pool {
   /** The statements of committed transactions, in order of commit, and those that ran in none. */
   readonly stored: string[];
-  /** What a caller did that no caller may do, such as a query after COMMIT. A test expects none. */
+  /** The calls that no caller may make, such as a query after COMMIT. A test expects none. */
   readonly violations: string[];
   readonly #clock: Clock;
   readonly #faultAt: (point: FaultPoint) => FakeFault;
@@ -228,7 +228,7 @@ export class FakePool extends Pool {
     this.#faultAt = faultAt;
   }
 
-  /** How many connections are checked out. */
+  /** The number of connections that are checked out. */
   get out(): number {
     return this.size.open - this.size.idle;
   }

@@ -1,7 +1,7 @@
 import type { IContainer } from '@ambit/container';
 import { startTimer, TURN } from '../clock.js';
 import type { IDatabasePool, IPooledConnection } from '../contract.js';
-import { aborted, asCoded, report, TransactionError } from '../errors.js';
+import { aborted, asCoded, notAPool, report, TransactionError } from '../errors.js';
 import { since, transactionAcquired, transactionRefused } from '../events.js';
 import { AcquireRequest } from '../pool/waiting.js';
 import type { TransactionSettings } from './settings.js';
@@ -65,7 +65,8 @@ export class Acquisition {
   /** Publishes how long it took, for a scope that was opened. */
   publish(scope: IContainer): void {
     if (!transactionAcquired.hasSubscribers) return;
-    transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt) });
+    const by = this.#request;
+    transactionAcquired.publish({ parent: this.#parent, scope, milliseconds: since(this.#askedAt), by });
   }
 
   /** Gives a connection back that nobody has used. */
@@ -121,6 +122,7 @@ export class Acquisition {
     const key = this.#settings.database.pool;
     const pool = this.#parent.resolve<IDatabasePool>(key);
     if (Acquisition.#lasting.has(pool)) return pool;
+    if (typeof pool.getConnection !== 'function') throw notAPool(`'${key}'`, 'getConnection', pool);
     if (this.#parent.resolve<IDatabasePool>(key) !== pool) {
       throw new TransactionError('AMBIT_UNDISPOSED', `Each resolve of '${key}' makes another pool`);
     }

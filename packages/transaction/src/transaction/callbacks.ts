@@ -5,7 +5,7 @@ import type { TransactionOptions } from '../options.js';
 import { savepointIn } from '../sql/control-statements.js';
 import type { TransactionSettings } from './settings.js';
 
-/** What a call needs of the settings of a transaction. */
+/** The settings of a transaction that a call needs. */
 type CallSettings = Required<Pick<TransactionOptions, 'clock' | 'endTimeoutMs' | 'onError'>>;
 
 /**
@@ -54,7 +54,7 @@ interface Callback {
   readonly ofWhole: boolean;
   /** A savepoint around it was undone. */
   isUndone: boolean;
-  /** Why. */
+  /** The reason of the rollback. */
   reason: unknown;
 }
 
@@ -70,7 +70,7 @@ interface Completed {
 /** The callbacks of one transaction, in the order in which they were registered. */
 export class Callbacks {
   readonly #callbacks: Callback[] = [];
-  /** Those set since the first callback: what was set earlier was set before all callbacks. */
+  /** The savepoints since the first callback: earlier ones were set before all callbacks. */
   readonly #savepoints: { readonly name: string; readonly callbacks: number }[] = [];
   #prepared = 0;
   #isRunning = false;
@@ -80,7 +80,7 @@ export class Callbacks {
     return this.#isRunning;
   }
 
-  /** Whether something is left to do before COMMIT. */
+  /** True if something is left to do before COMMIT. */
   get prepares(): boolean {
     return this.#callbacks.some(({ kind, isUndone }) => kind === 'beforeCommit' && !isUndone);
   }
@@ -168,6 +168,6 @@ function savepointUndone(): TransactionError {
 
 /** Who waits for an `afterCommit` callback. */
 export interface AfterCommitOptions {
-  /** Whether `commit()`, and with it the response of a host, waits for the callback. It still cannot make either fail. */
+  /** True if `commit()`, and with it the response of a host, waits for the callback. It still cannot make either fail. */
   readonly before?: 'response';
 }

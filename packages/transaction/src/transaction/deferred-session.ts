@@ -28,7 +28,7 @@ export class DeferredSession implements Session {
   #session: Session | undefined = undefined;
   /** The first statement, and a `ROLLBACK TO` behind its failure, wait for the same beginning. */
   #beginning: Promise<Session> | undefined = undefined;
-  /** It was cancelled or released before it had begun. */
+  /** True once it was cancelled or released before it had begun. */
   #isUnwanted = false;
   #beginOptions: BeginOptions = {};
   #resolve!: (connection: IPooledConnection) => void;

@@ -4,12 +4,13 @@ import { meaningOf, TransactionError, type TransactionErrorCode, withCallersStac
 import { checkCount, checkOneOf, checkTime, readKeys, type TransactionOptions } from '../options.js';
 import { codeOf, isRetryable } from '../sql-state.js';
 import { TransactionSettings } from './settings.js';
+import { inWorkContext } from '../events.js';
 import { inOwnContext, TransactionStart } from './start.js';
 import { isOpen, refuseBesideGuard, requireMember, runOutside, transactionAround } from './transaction-of.js';
 import { onAbort, type Transaction } from './transaction.js';
 
 /**
- * What a run does where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join
+ * The behaviour of a run where a transaction is open already: `nested` is a savepoint of it, `required`, `supports` and `mandatory` join
  * it, `requires-new` begins a second one, `not-supported` runs outside of it, and `never` is refused. Where none is open,
  * `mandatory` is refused, `supports`, `not-supported` and `never` run without one, and the others begin one.
  */
@@ -28,7 +29,7 @@ const WAYS: Readonly<Record<Propagation, { readonly inside: Way | 'refuse'; read
   never: { inside: 'refuse', outside: 'without' },
 };
 
-/** Whether the run says that it is no part of a transaction that is open. */
+/** True if the run says that it is no part of a transaction that is open. */
 function isApart(propagation: Propagation): boolean {
   return propagation === 'requires-new' || propagation === 'not-supported';
 }
@@ -48,13 +49,14 @@ function wayOf(propagation: Propagation, around: Transaction | undefined): Way {
 function whileHoldingOne(error: unknown, propagation: Propagation): unknown {
   // The pool may be of another copy of this package.
   if (meaningOf(error).fault !== 'time') return error;
-  const what = `A ${propagation} run waited for a second connection while the transaction around it holds one. Where every connection is held by a transaction that waits for another one, the pool is in a deadlock`;
+  const [waited] = (error as Error).message.split('. ');
+  const what = `${waited}. A ${propagation} run needs a second connection while the transaction around it holds one: where every connection is held so, the pool is in a deadlock`;
   return new TransactionError(codeOf(error) as TransactionErrorCode, what, { cause: error });
 }
 
 /** How `runInTransaction()` runs its work: the terms of the transaction, when to try again, and the propagation. */
 export interface RunOptions extends TransactionOptions {
-  /** What to do where a transaction is open already, and where none is. Default `nested`. */
+  /** The behaviour where a transaction is open already, and where none is. Default `nested`. */
   readonly propagation?: Propagation;
   /** How often to run the work again after a serialisation failure, a deadlock or a busy file. Default 3. */
   readonly retries?: number;
@@ -118,7 +120,10 @@ const LONGEST_PAUSE_MS = 1000;
  * ```
  */
 export function runInTransaction<T>(scope: IContainer, work: Work<T>, options: RunOptions = {}): Promise<T> {
-  return inOwnContext(runAttempts<T>, scope, work, options);
+  return inWorkContext(
+    () => ({ scope }),
+    () => inOwnContext(runAttempts<T>, scope, work, options),
+  );
 }
 
 async function runAttempts<T>(scope: IContainer, work: Work<T>, options: RunOptions): Promise<T> {
@@ -204,7 +209,7 @@ async function runOnce<T>(transaction: Transaction, work: Work<T>, number: numbe
   }
 }
 
-/** What a `not-supported` run rejects with while the transaction around it is open. A time-out of its own work stays what it is. */
+/** The error of a `not-supported` run while the transaction around it is open. A time-out of its own work stays what it is. */
 function refusedBeside(error: unknown): never {
   throw codeOf(error) === 'AMBIT_TX_ACQUIRE_TIMEOUT' ? whileHoldingOne(error, 'not-supported') : error;
 }
@@ -273,7 +278,7 @@ class TimeLimit {
     return this.#passed;
   }
 
-  /** Whether more than so much is left. */
+  /** True if more than so much is left. */
   allows(ms: number): boolean {
     return this.#clock.now() + ms < this.#deadline;
   }

@@ -21,7 +21,7 @@ export function withinRun<T>(run: NestedRun, work: () => T): T {
   return current.run([...around.filter(({ isOver }) => !isOver), run], work);
 }
 
-/** Whether the code now running belongs to a run that is no part of the transaction. */
+/** True if the code now running belongs to a run that is no part of the transaction. */
 export function isOutsideOf(transaction: object): boolean {
   return current.getStore()?.some(({ outsideOf }) => outsideOf?.includes(transaction)) ?? false;
 }
@@ -171,8 +171,8 @@ export async function runInSavepoint<T>(
 }
 
 /**
- * @internal What has no BEGIN has no isolation, time limits or retries of its own, so options that ask for others are refused. Where the
- * transaction was begun at the level that the database chose, that is compared with what the run asks for.
+ * @internal A nested run sends no BEGIN, so it refuses options for an isolation level, time limits or retries that differ from the outer
+ * transaction's. If the database chose the outer level, that level is compared.
  */
 export function refuseOtherOptions(
   outer: Pick<Transaction, 'settings' | 'connection' | 'isDeferred' | 'isolationSql'>,
@@ -193,7 +193,7 @@ async function compareIsolation(
   outer: Pick<Transaction, 'connection' | 'isDeferred' | 'isolationSql'>,
   asked: unknown,
 ): Promise<void> {
-  // Only a connection knows.
+  // Only a connection knows whether the transaction has begun.
   if (outer.isDeferred) await outer.connection.query('SELECT 1');
   const { isolationSql } = outer;
   const [row] = isolationSql ? await outer.connection.query<{ isolation: string }>(isolationSql, [asked]) : [];

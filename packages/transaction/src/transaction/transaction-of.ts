@@ -16,7 +16,7 @@ interface ScopeOptions {
   readonly services: Readonly<Record<string, (scope: IContainer) => unknown>>;
 }
 
-/** By the key of the connection, and always the same, so that scopes share what is compiled for their services. */
+/** One object for each key of a connection, always the same, so that scopes share what is compiled for their services. */
 const SCOPE_OPTIONS = new Map<string, ScopeOptions>();
 
 function scopeOptionsOf(key: string): ScopeOptions {
@@ -50,8 +50,8 @@ interface OfTransaction {
 type Scope = OfTransaction & { readonly parent?: unknown };
 
 /**
- * The transaction that `scope` is in, open or completed: its own, or that of an ancestor. Also while the scope is disposed
- * and after that; for a scope below it in a container without a `parent` property, only before.
+ * The transaction that `scope` is in, open or completed: its own, or that of an ancestor. It is found while the scope is
+ * disposed and after that, too; for a scope below it in a container without a `parent` property, only before.
  *
  * For a scope that is in none, such as that of a request: the transaction that began in it, until its `commit()` or
  * `rollback()` resolves; but within a `not-supported` run none that was open before the run.
@@ -154,7 +154,7 @@ function transactionOfConnection(scope: IContainer, key: string): Transaction | 
 }
 
 /** Another copy of this package may have begun the transaction, and may be older. */
-export function requireMember(transaction: Transaction, name: keyof Transaction): Transaction {
+export function requireMember(transaction: Transaction, name: keyof Transaction & string): Transaction {
   if (name in transaction) return transaction;
   const what = `The transaction was begun by an older copy of @ambit/transaction, which has no ${name}`;
   throw new TransactionError('AMBIT_TX_VERSION', what);

@@ -14,6 +14,7 @@ import {
 import {
   announceStatement,
   publishFinished,
+  rowsIn,
   since,
   statementSent,
   transactionBegun,
@@ -71,15 +72,10 @@ const REFUSALS: Readonly<Record<Phase, string>> = {
  * import { beginTransaction } from '@ambit/transaction/host';
  *
  * async function placeOrder(requestScope: IContainer): Promise<void> {
- *   const transaction = await beginTransaction(requestScope);
- *   try {
- *     const connection = transaction.scope.resolve<IConnection>('IConnection');
- *     await connection.query('INSERT INTO orders (id) VALUES ($1)', ['42']);
- *     await transaction.commit();
- *   } catch (error) {
- *     await transaction.rollback(error);
- *     throw error;
- *   }
+ *   await using transaction = await beginTransaction(requestScope); // without commit() it is rolled back
+ *   const connection = transaction.scope.resolve<IConnection>('IConnection');
+ *   await connection.query('INSERT INTO orders (id) VALUES ($1)', ['42']);
+ *   await transaction.commit();
  * }
  * ```
  */
@@ -90,7 +86,7 @@ export class Transaction {
   readonly connection: IConnection;
   /** @internal The scope that it began in. */
   readonly parent: IContainer;
-  /** @internal What it was begun with. */
+  /** @internal The checked options of the transaction. */
   readonly settings: TransactionSettings;
   /** @internal The nested runs in progress, outermost first. */
   readonly nestedRuns: NestedRun[] = [];
@@ -128,7 +124,7 @@ export class Transaction {
   #stopTimer: (() => void) | undefined = undefined;
   #stopListening: (() => void) | undefined = undefined;
   #forgetParent: (() => void) | undefined = undefined;
-  /** Also when somebody else disposes it: to wait for its disposal from within would be to wait for ourselves. */
+  /** True also when other code disposes the scope: the transaction would wait for itself if it waited for that. */
   #isScopeDisposed = false;
   /** The callbacks that are being called. */
   #calling: Promise<void> | undefined = undefined;
@@ -255,7 +251,7 @@ export class Transaction {
     this.#forgetParent = beforeDispose(this.parent, (reason) => this.#rollBackWithScope(reason));
   }
 
-  /** A function of the pool that waits for something else than the connection does not notice a rollback, which ends the wait. */
+  /** Runs `afterBegin` until a rollback: a function that waits for something else than the connection would not notice one. */
   async #prepare(afterBegin: AfterBegin): Promise<void> {
     try {
       await Promise.race([this.#completed.reached(), afterBegin(this.connection, this.scope)]);
@@ -279,7 +275,7 @@ export class Transaction {
 
   /** @internal Runs a statement of `connection`. With options it is `execute()`, without them `query()`. */
   async run(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Promise<unknown> {
-    const announced = statementSent.hasSubscribers ? announceStatement() : undefined;
+    const announced = statementSent.hasSubscribers ? announceStatement(sql) : undefined;
     if (this.nestedRuns.length > 0) refuseOutsider(this.nestedRuns);
     const turn = this.#takeTurn(sql, announced);
     if (turn) await turn;
@@ -296,7 +292,8 @@ export class Transaction {
         const result = isPending ? await (session.synchronous ? sent : this.#unlessAbandoned(sent)) : sent;
         if (undoesFailure) this.#failedStatement = undefined;
         this.callbacks?.follow(sql);
-        if (transactionStatement.hasSubscribers) this.#publish({ ...announced, sql, milliseconds: since(start) });
+        if (transactionStatement.hasSubscribers)
+          this.#publish({ ...announced, sql, milliseconds: since(start), rows: rowsIn(result) });
         return options ? result : session.rowsOf(result);
       } catch (cause) {
         const error = session.failureOf(cause);
@@ -392,7 +389,7 @@ export class Transaction {
     }
   }
 
-  /** @internal From now on it can only roll back, also after a `ROLLBACK TO`. */
+  /** @internal Marks it rollback-only, also after a `ROLLBACK TO`. */
   markRollbackOnly(error: unknown): void {
     this.#rollbackOnly ??= { error };
   }
@@ -422,6 +419,11 @@ export class Transaction {
   async rollback(reason?: unknown): Promise<void> {
     this.#startRollback(reason);
     await this.#completed.reached();
+  }
+
+  /** Rolls back what was not committed, at the end of a block that began with `await using`. Never rejects. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.rollback();
   }
 
   /** @internal Its caller may be the scope's own disposal, so it waits for the database only. */
@@ -478,7 +480,11 @@ export class Transaction {
     this.#reason = reason;
     this.#error = isTransactionError(reason) ? reason : this.#refusal();
     const settled = this.#queue.clear(this.#refusal);
-    if (this.#queue.busy) this.#cancelSoon();
+    if (this.#queue.busy) {
+      // Its first statement still waits for a connection.
+      if (this.isDeferred) this.#cancel();
+      this.#cancelSoon();
+    }
     if (!wasRequested) void settled.then(() => this.#complete());
   }
 
@@ -488,10 +494,7 @@ export class Transaction {
     const cancel = (): void => {
       // The request may reach the database late and cancel the next user's statement, so there must be no next user.
       this.#broken ??= new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement was cancelled by the rollback');
-      callSafely(
-        () => this.#session.cancel(),
-        (cause) => this.#report('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', cause),
-      );
+      this.#cancel();
     };
     const abandon = (): void => {
       const error = new TransactionError('AMBIT_TX_CONNECTION_LOST', 'A statement continued after it was cancelled');
@@ -504,6 +507,13 @@ export class Transaction {
       stopCancel();
       stopAbandon();
     });
+  }
+
+  #cancel(): void {
+    callSafely(
+      () => this.#session.cancel(),
+      (cause) => this.#report('AMBIT_TX_ROLLBACK_FAILED', 'cancel() failed', cause),
+    );
   }
 
   /**

@@ -155,7 +155,7 @@ it('says where the transaction was begun, and which service ran the code', async
   expect(finding?.key).toBe('IAuditLog');
   expect(placeOf({ place: finding?.begun })).toBe(at('begun'));
   expect(finding?.message).toMatch(
-    /, INSERT audit, at \S+:\d+:\d+ \(IAuditLog\), in the transaction begun at \S+ \[AMBIT_TX_CHECK/,
+    /, INSERT audit, at \S+:\d+:\d+ \(IAuditLog\), in the transaction begun at \S+ \[npx ambit explain AMBIT_TX_CHECK\]/,
   );
 });
 
