@@ -36,7 +36,7 @@ interface Layer {
 }
 
 interface App {
-  /** Express 4; there, asking for `router` throws. */
+  /** The router of Express 4, where reading `router` throws. */
   readonly _router?: { readonly stack: readonly Layer[] };
   readonly router?: { readonly stack: readonly Layer[] };
   readonly parent?: App;
@@ -55,7 +55,7 @@ export function useTransactions(): void {
   areUsed = true;
 }
 
-/** As early as possible, so that routers of other copies of Express are observed before a request enters them. */
+/** Called as early as possible, so that routers of other copies of Express are observed before a request enters them. */
 export function enter(req: IncomingMessage): void {
   if (areUsed || handlerFailed.hasSubscribers) observeRouters(req);
 }
@@ -70,7 +70,7 @@ export function observeRouters(req: object): void {
 }
 
 /**
- * Whether the response that is being sent comes from a handler whose failure we would have seen. It does not where another
+ * Tells if the response that is being sent comes from a handler whose failure we would have seen. It does not where another
  * copy of Express was called by a function, or is mounted as an application, and behind all routers.
  */
 export function wouldSeeFailure(req: object): boolean {
@@ -112,7 +112,7 @@ function observeHandlers(call: CallHandler): CallHandler {
 
 function published(next: Next): Next {
   return (error) => {
-    // To leave a router or a route is no failure.
+    // `next('router')` and `next('route')` are no failures.
     if (error instanceof Error) handlerFailed.publish({ error });
     next(error);
   };

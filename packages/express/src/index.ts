@@ -1,5 +1,5 @@
 export { disposeOnSignal, type DisposeOnSignalOptions, drain, type DrainOptions } from '@ambit/http';
-export { HttpError, type HttpErrorCode } from '@ambit/http';
+export { HttpError, type HttpErrorCode, type ProblemDetails, problemOf, type ProblemResponse } from '@ambit/http';
 export {
   containerMiddleware,
   type ContainerMiddlewareOptions,

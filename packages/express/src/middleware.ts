@@ -64,7 +64,7 @@ function scopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
   throw new HttpError('AMBIT_NO_SCOPE', who);
 }
 
-/** Where a handler's services come from: its transaction, as long as it may still work in it. */
+/** The scope of a handler's services: that of its transaction, as long as it may still work in it. */
 function currentScopeOf(req: Partial<ExpressRequest>, who: string): IContainer {
   const { transactionScope } = req;
   return transactionScope && !heldResponseOf(req)?.isOver ? transactionScope : scopeOf(req, who);
@@ -185,7 +185,7 @@ export function withTransaction(options: WithTransactionOptions = {}): Middlewar
           guardNext(req, () => !held.hasResponse);
         },
         wouldSeeFailure: () => wouldSeeFailure(req),
-        // To Express, what else `next()` may be called with is no error.
+        // Express takes everything else that `next()` may be called with for no error.
         isError: (given) => Boolean(given) && given !== 'route' && given !== 'router',
       });
       watchFailures(req, held);

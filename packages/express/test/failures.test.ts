@@ -82,32 +82,13 @@ describe('a handler that fails is rolled back, no matter who responds', () => {
   });
 });
 
-describe.each(older)('on %s, which does not report failures', (_version, create) => {
-  const fresh = (): ReturnType<typeof application> => {
-    const made = application();
-    return { ...made, app: create().use(containerMiddleware(made.container)) };
-  };
-
-  it.each(Object.entries(failing))('a handler that %s is rolled back', async (_name, handler) => {
-    const { app, pool, container } = fresh();
-    app.post('/', withTransaction(), handler);
-    app.use(respondToError);
-    const { post, close } = await serve(app);
-    const response = await post('/');
-    expect([response.status, await response.json()]).toEqual([500, { error: 'boom' }]);
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
-  });
-});
-
 /** Each has written, and fails in Express's own hands, which pass the error to the router alone. */
 const failingInExpress: readonly [what: string, status: number, handler: RequestHandler][] = [
-  ['res.render()', 500, (req, res) => store(req, 'order').then(() => res.render('missing.html'))],
-  ['res.sendFile()', 404, (req, res) => store(req, 'order').then(() => res.sendFile('/no/such.file'))],
-  ['res.sendFile() of a directory', 404, (req, res) => store(req, 'order').then(() => res.sendFile(tmpdir()))],
-  ['res.download()', 404, (req, res) => store(req, 'order').then(() => res.download('/no/such.file'))],
-  ['res.format()', 406, (req, res) => store(req, 'order').then(() => void res.format({}))],
+  ['calls res.render()', 500, (req, res) => store(req, 'order').then(() => res.render('missing.html'))],
+  ['calls res.sendFile()', 404, (req, res) => store(req, 'order').then(() => res.sendFile('/no/such.file'))],
+  ['calls res.sendFile() of a directory', 404, (req, res) => store(req, 'order').then(() => res.sendFile(tmpdir()))],
+  ['calls res.download()', 404, (req, res) => store(req, 'order').then(() => res.download('/no/such.file'))],
+  ['calls res.format()', 406, (req, res) => store(req, 'order').then(() => void res.format({}))],
 ];
 
 /** The head counts as sent, so Express closes the connection, as it does without a transaction. */
@@ -116,6 +97,8 @@ const behindHead: RequestHandler = async (req, res) => {
   res.writeHead(201, { 'x-more': '1' });
   res.render('missing.html');
 };
+
+const failingAnywhere = Object.entries(failing).map(([what, handler]) => [what, 500, handler] as const);
 
 const passesOn: ErrorRequestHandler = (error, _req, _res, next) => next(error);
 
@@ -126,7 +109,7 @@ const fresh = (create: typeof express = express) => {
 };
 
 describe('a failure that no error handler of the application hears of is rolled back', () => {
-  it.each(failingInExpress)('of %s', async (_what, status, handler) => {
+  it.each([...failingAnywhere, ...failingInExpress])('of a handler that %s', async (_what, status, handler) => {
     const { app, container, pool } = fresh();
     app.post('/', withTransaction(), handler);
     const { post, close } = await serve(app);
@@ -169,13 +152,19 @@ describe('a failure that no error handler of the application hears of is rolled 
 });
 
 describe.each(older)('on %s, which does not report failures', (_version, create) => {
-  it.each(failingInExpress)('a failure of %s is rolled back', async (_what, status, handler) => {
-    const { app, pool } = fresh(create);
-    app.post('/', withTransaction(), handler);
-    app.use(passesOn);
-    expect((await (await serve(app)).post('/')).status).toBe(status);
-    expect(pool.stored).toEqual([]);
-  });
+  it.each([...failingAnywhere, ...failingInExpress])(
+    'a handler that %s is rolled back',
+    async (_what, status, handler) => {
+      const { app, container, pool } = fresh(create);
+      app.post('/', withTransaction(), handler);
+      app.use(passesOn);
+      const { post, close } = await serve(app);
+      expect((await post('/')).status).toBe(status);
+      await close();
+      expect(pool.stored).toEqual([]);
+      await expectAllEnded({ container, pool });
+    },
+  );
 });
 
 describe('a failure that was dealt with before the transaction began', () => {

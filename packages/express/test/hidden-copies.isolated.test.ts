@@ -53,7 +53,7 @@ describe.each(others)('where a failure could not be seen, because another copy (
     const response = await post('/');
     expect(response.status).toBe(500);
     expect(await response.json()).toEqual({
-      error: expect.stringContaining('[AMBIT_HTTP_FAILURES_UNSEEN, see docs/errors.md#'),
+      error: expect.stringContaining('[npx ambit explain AMBIT_HTTP_FAILURES_UNSEEN]'),
     });
     await close();
     expect(pool.stored).toEqual([]);

@@ -30,14 +30,11 @@ describe('an invalid option is refused where it is given:', () => {
     expect(process.listenerCount('SIGTERM')).toBe(before);
   });
 
-  it.each(['rollbackOn', 'onSecondResponse', 'onError'])('withTransaction() with a %s that is no function', (name) => {
-    expect(() => withTransaction({ [name]: 1 })).toThrow(expect.objectContaining(INVALID));
-  });
-
-  it.each([{ isolation: 'snapshot' }, { readOnly: 1 }, { pool: 'IOtherPool' }])(
+  const functions = [{ rollbackOn: 1 }, { onSecondResponse: 1 }, { onError: 1 }];
+  it.each([...functions, { isolation: 'snapshot' }, { readOnly: 1 }, { pool: 'IOtherPool' }])(
     'withTransaction() with %o',
-    (terms) => {
-      expect(() => withTransaction(terms as never)).toThrow(expect.objectContaining({ code: 'AMBIT_OPTION' }));
+    (options) => {
+      expect(() => withTransaction(options as never)).toThrow(expect.objectContaining(INVALID));
     },
   );
 

@@ -42,7 +42,7 @@ it('an Express whose layers have other methods is warned of once; its transactio
   const refused = await post('/');
   expect([refused.status, await refused.json()]).toEqual([
     500,
-    { error: expect.stringContaining('[AMBIT_HTTP_FAILURES_UNSEEN, see docs/errors.md#') },
+    { error: expect.stringContaining('[npx ambit explain AMBIT_HTTP_FAILURES_UNSEEN]') },
   ]);
   expect(await warned).toMatchObject([{ code: 'AMBIT_HTTP_FAILURES_UNSEEN' }]);
   let warnings = 0;

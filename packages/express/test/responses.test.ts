@@ -54,21 +54,6 @@ describe('a second response', () => {
       message: expect.stringContaining('another one came first'),
     });
   });
-
-  it('by the error handler, for a handler that failed after it responded, undoes nothing', async () => {
-    const reported = signal<unknown>();
-    const { app, pool } = application();
-    app.post('/', withTransaction({ onSecondResponse: reported.resolve }), async (req, res) => {
-      await store(req, 'order');
-      res.status(201).json('first');
-      throw new Error('too late');
-    });
-    app.use(respondToError);
-    const response = await (await serve(app)).post('/');
-    expect([response.status, await response.json()]).toEqual([201, 'first']);
-    await reported.promise;
-    expect(pool.stored).toEqual(['order']);
-  });
 });
 
 type Respond = (res: Response, req: Request) => unknown;
@@ -126,6 +111,14 @@ describe('the first response', () => {
     expect(await (await (await serve(app)).post('/')).json()).toBe('done');
     expect(storedAtFirstByte).toEqual([1]);
   });
+});
+
+it('a response that its handler destroys rolls back', async () => {
+  const { app, pool, container } = application();
+  app.post('/', withTransaction(), (req, res) => store(req, 'order').then(() => void res.destroy()));
+  await expect((await serve(app)).post('/')).rejects.toThrow();
+  await expectAllEnded({ container, pool });
+  expect(pool.stored).toEqual([]);
 });
 
 describe('while the first part of a stream waits', () => {

@@ -32,6 +32,12 @@ describe('withDeps()', () => {
     app.use(respondToError);
     expect(await (await (await serve(app)).fetch('/')).json()).toEqual({ error });
   });
+
+  it('passes on that a service is missing', async () => {
+    const { app } = application();
+    app.get('/', withDeps({ context: 'INobody' as 'IRequestContext' }, boom)).use(respondToError);
+    expect(await (await (await serve(app)).fetch('/')).json()).toEqual({ error: expect.stringContaining('INobody') });
+  });
 });
 
 describe('a request scope', () => {
@@ -183,7 +189,7 @@ describe('withTransaction()', () => {
     app.use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(await response.json()).toEqual({
-      error: expect.stringContaining('[AMBIT_TX_ALREADY_OPEN, see docs/errors.md#'),
+      error: expect.stringContaining('[npx ambit explain AMBIT_TX_ALREADY_OPEN]'),
     });
     await expectAllEnded({ container, pool });
   });
@@ -192,7 +198,7 @@ describe('withTransaction()', () => {
     const app = express().post('/', withTransaction()).use(respondToError);
     const response = await (await serve(app)).post('/');
     expect(await response.json()).toEqual({
-      error: expect.stringContaining('[AMBIT_NO_SCOPE, see docs/errors.md#'),
+      error: expect.stringContaining('[npx ambit explain AMBIT_NO_SCOPE]'),
     });
   });
 });

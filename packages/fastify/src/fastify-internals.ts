@@ -51,7 +51,7 @@ export function holdReply(
     reply.log.warn('A second response was dropped: return the reply where you send the first');
     return reply;
   };
-  // Who awaits the reply, as a handler does that returns it, waits for the last byte all the same.
+  // A handler that awaits or returns the reply waits for the last byte all the same.
   // oxlint-disable-next-line unicorn/no-thenable -- a reply is one
   reply.then = (fulfilled, rejected) => {
     const wait = (): void => reply.then(fulfilled, rejected);
@@ -68,22 +68,22 @@ interface InjectedResponse {
   readonly _lightMyRequest?: { readonly stream?: { readonly destroyed: boolean } };
 }
 
-/** Whether an injected request has a caller that takes no more of the response; nobody is notified of that. */
+/** True if an injected request has a caller that takes no more of the response; nobody is notified of that. */
 export function isAbandoned(response: object): boolean {
   return (response as InjectedResponse)._lightMyRequest?.stream?.destroyed === true;
 }
 
-/** Whether the request was passed to the server by `inject()`. */
+/** True if the request was passed to the server by `inject()`. */
 export function isInjected(response: object): boolean {
   return (response as InjectedResponse).isLightMyRequest === true;
 }
 
-/** Whether `reply.hijack()` was called. {@link holdReply} gives the reply a property of its own. */
+/** True if `reply.hijack()` was called. {@link holdReply} gives the reply a property of its own. */
 export function isHijacked(reply: FastifyReply | undefined): boolean {
   return reply !== undefined && reply.sent && !reply.raw.writableEnded && !Object.hasOwn(reply, 'sent');
 }
 
-/** Whether an injected request has its whole response: `finish` is emitted before `writableFinished` is true. */
+/** True if an injected request has its whole response: `finish` is emitted before `writableFinished` is true. */
 export function isInjectedWhole(response: ServerResponse): boolean {
   return isInjected(response) && response.writableEnded && !isAbandoned(response);
 }

@@ -56,13 +56,13 @@ export class WatchedPromise<T> extends Promise<T> {
 /** A transaction that could not be started or committed. */
 export interface FailedStep {
   readonly error: unknown;
-  /** Whether the handler awaits the step, and so knows. */
+  /** True if the handler awaits the step, and so knows. */
   readonly isKnown: () => boolean;
   /** Writes it to the log. */
   readonly log: () => void;
 }
 
-/** Where the plugins keep what only they need to know of a request. */
+/** The key of the state that the plugins alone keep in a request. */
 export const STATE: unique symbol = Symbol('ambit.requestState');
 
 /** Where `containerPlugin` keeps the routes whose `config.transaction` no `transactionPlugin` has seen yet. */
@@ -238,7 +238,7 @@ export function isCommitted({ current }: RequestTransaction): boolean {
   return current?.state === 'committed';
 }
 
-/** Never rejects. Of a commit that nobody awaits it waits for the outcome, even if COMMIT was not sent yet. */
+/** Never rejects. Waits for a commit that nobody awaits, even if COMMIT was not sent yet. */
 export async function undo(transaction: RequestTransaction, complaint: unknown): Promise<void> {
   await transaction.committing?.catch(() => undefined);
   await transaction.rollback(complaint);

@@ -1,4 +1,4 @@
-export { HttpError, type HttpErrorCode } from '@ambit/http';
+export { HttpError, type HttpErrorCode, type ProblemDetails, problemOf, type ProblemResponse } from '@ambit/http';
 export {
   containerPlugin,
   type ContainerPluginOptions,

@@ -17,7 +17,7 @@ import {
 } from '@ambit/http/host';
 import { ConnectedRequest, ServerConnections, type LoadOptions, RequestHost } from '@ambit/http/node';
 import type { TransactionError, TransactionOptions } from '@ambit/transaction';
-import { inOwnContext, TransactionSettings } from '@ambit/transaction/host';
+import { inOwnContext } from '@ambit/transaction/host';
 import type {
   DoneFuncWithErrOrRes,
   FastifyInstance,
@@ -277,8 +277,7 @@ declare module 'fastify' {
 }
 
 /** The options of every transaction, unless `startTransaction(options)` or the route says otherwise. */
-export interface TransactionPluginOptions
-  extends Omit<TransactionOptions, 'onError' | 'signal'>, Pick<RequestTransactionOptions<never>, 'rollbackOn'> {
+export interface TransactionPluginOptions extends Omit<RequestTransactionOptions<never>, 'onError'> {
   /** Called with failures that change no outcome. Default: the request's log. */
   readonly onError?: (error: TransactionError, request: FastifyRequest) => void;
 }
@@ -299,7 +298,9 @@ declare module 'fastify' {
      *   finished; `AMBIT_HTTP_HEAD_SENT`: its response has begun. `TransactionError`: no connection could be acquired, or BEGIN
      *   failed. `ContainerError`: there is no `IDatabasePool`
      */
-    startTransaction(options?: TransactionOptions): Promise<IContainer>;
+    startTransaction(
+      options?: Omit<TransactionOptions, 'readOnly'> & Pick<RequestTransactionOptions, 'readOnly'>,
+    ): Promise<IContainer>;
     /**
      * Resolves when the database has committed. Rejects, with the scope disposed all the same, when it has not.
      *
@@ -344,7 +345,7 @@ export const transactionPlugin: FastifyPluginAsync<TransactionPluginOptions> = d
 });
 
 function registerTransaction(server: FastifyInstance, own: TransactionPluginOptions): void {
-  // Also what a route replaces, such as `onError`.
+  // Options that a route replaces, such as `onError`, are checked, too.
   prepareTransactionOptions(own);
   const outer = server[TRANSACTIONS]?.options;
   const options = { onError: logFailure, ...outer, ...own };
@@ -361,9 +362,9 @@ function registerTransaction(server: FastifyInstance, own: TransactionPluginOpti
     const defaults = this.server[TRANSACTIONS];
     if (!active || !defaults) return Promise.reject(new HttpError('AMBIT_DISPOSED'));
     if (!others) return active.begin(defaults.prepare(this), { isOfRoute: false });
-    const { onError, rollbackOn: _, ...terms } = defaults.options;
-    const settings = { ...terms, onError: (error: TransactionError) => onError?.(error, this), ...others };
-    return active.begin({ settings: TransactionSettings.of(settings) }, { isOfRoute: false });
+    const { rollbackOn: _, ...terms } = defaults.options;
+    const prepare = prepareTransactionOptions<FastifyRequest>({ ...terms, ...others });
+    return active.begin(prepare(this), { isOfRoute: false });
   });
   server.decorateRequest('commitTransaction', function () {
     return this[STATE]?.commit() ?? Promise.reject(new HttpError('AMBIT_HTTP_NO_TRANSACTION'));
@@ -374,7 +375,7 @@ function registerTransaction(server: FastifyInstance, own: TransactionPluginOpti
 
   addRouteTransactions(server);
 
-  // Also after a response was sent: then there is no transaction left, and nothing happens.
+  // The hook also runs after a response was sent: then there is no transaction left, and nothing happens.
   server.addHook('onError', (request, reply, error, done) => {
     const active = request[STATE];
     if (!active) return done();
@@ -465,7 +466,7 @@ function addRouteTransactions(server: FastifyInstance): void {
     beginners.add(begin);
     return begin;
   };
-  // Behind the hooks of the plugins and of the route, which may replace the payload.
+  // This hook runs behind those of the plugins and of the route, which may replace the payload.
   const commit: onSendHookHandler = (request, reply, payload, done) => {
     const active = request[STATE];
     const transaction = active?.isOfRoute && active.transaction;

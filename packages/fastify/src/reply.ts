@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { Readable } from 'node:stream';
 import { clearRepresentation, responseTo, settleWithin, type TimeLimit } from '@ambit/http/host';
-// Not by name: Fastify 3 lacks `errorCodes`, and is to be refused by its own check of a plugin's version.
+// A named import would fail on Fastify 3, which lacks `errorCodes`, before its own check of a plugin's version refuses it.
 import * as framework from 'fastify';
 import type { FastifyReply } from 'fastify';
 import { holdReply } from './fastify-internals.js';
@@ -13,7 +13,7 @@ interface Payload {
   readonly read?: unknown;
   readonly getReader?: unknown;
   readonly locked?: boolean;
-  /** Of a file: it is not open yet. */
+  /** True while a file is not open yet. */
   readonly pending?: boolean;
   readonly errored?: Error | null;
 }
@@ -68,7 +68,7 @@ export function discard(payload: unknown): void {
   else if (payload instanceof Response) discard(body);
 }
 
-/** How long a success that must not be sent waits for the response of the error handler. */
+/** The time that a success that must not be sent waits for the response of the error handler. */
 const ERROR_HANDLER_MS = 1000;
 
 /**
@@ -92,7 +92,7 @@ export class FailedRequest {
     reply.code(responseTo(this.error).status);
   }
 
-  /** Whether the response is dropped. If so, `done` is called only if no error handler responds. */
+  /** True if the response is dropped. If so, `done` is called only if no error handler responds. */
   drops(reply: FastifyReply, payload: unknown, done: (error: Error) => void): boolean {
     const status = payload instanceof Response ? payload.status : reply.statusCode;
     if (this.isHandling || status >= 400) {

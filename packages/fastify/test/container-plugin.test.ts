@@ -5,11 +5,6 @@ import { containerPlugin } from '../src/index.js';
 import { application, server } from './support/app.js';
 
 describe('the container plugin', () => {
-  test('decorates the server with the application container', async () => {
-    const { app, container } = await application();
-    expect(app.container).toBe(container);
-  });
-
   test('decorates each request with `container`, initially null, then a scope tagged `request` of its own', async () => {
     const app = server();
     const initially: unknown[] = [];
@@ -28,6 +23,17 @@ describe('the container plugin', () => {
     expect(initially).toEqual([null, null]);
     expect(new Set(scopes).size).toBe(2);
     expect(scopes.map((each) => (each as Container).parent)).toEqual([container, container]);
+  });
+
+  test.each([
+    ['error', false],
+    ['response', true],
+  ] as const)('with disposeOn %s the error handler has the scope: %s', async (disposeOn, has) => {
+    const { app } = await application({ plugin: { disposeOn } });
+    app.setErrorHandler((_error, { container }) => ({ has: !(container as Container).disposed }));
+    app.get('/', () => expect.unreachable('no'));
+
+    expect((await app.inject('/')).json()).toEqual({ has });
   });
 
   test('waits for an asynchronous disposal before the error handler runs', async () => {
@@ -68,6 +74,20 @@ describe('encapsulation', () => {
 
     expect((await app.inject('/a')).json()).toEqual({ name: 'a' });
     expect((await app.inject('/b')).json()).toEqual({ name: 'b' });
+  });
+
+  test('a context within has the container, in its hooks as well', async () => {
+    const { app, container } = await application();
+    const scopes: unknown[] = [];
+    await app.register(async (inner) => {
+      inner.addHook('preHandler', async (request) => void scopes.push((request.container as Container).parent));
+      inner.get('/', () => 'hello');
+    });
+
+    await app.inject('/');
+
+    expect(scopes).toEqual([container]);
+    expect(app.container).toBe(container);
   });
 
   test('a second container for the same routes is refused', async () => {

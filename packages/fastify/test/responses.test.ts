@@ -49,19 +49,14 @@ describe('an error that a handler sends, and does not return, is responded to', 
     expect(await responseWhile(ending, (reply) => reply, respondLate)).toBe('404 not found');
   });
 
-  test.each(['what takes a while', 'an open transaction'])(
-    'and what it returns before %s is over is dropped',
-    async (ending) => {
-      expect(await responseWhile(ending, () => 'second')).toBe('404 not found');
-    },
-  );
-
-  test.each(['what takes a while', 'an open transaction'])(
-    'and what it throws before %s is over is dropped',
-    async (ending) => {
-      expect(await responseWhile(ending, () => Promise.reject(new Error('second')))).toBe('404 not found');
-    },
-  );
+  describe.each(['what takes a while', 'an open transaction'])('and before %s is over', (ending) => {
+    test.each([
+      ['returns', () => 'second'],
+      ['throws', () => Promise.reject(new Error('second'))],
+    ])('what it %s is dropped', async (_how, rest) => {
+      expect(await responseWhile(ending, rest)).toBe('404 not found');
+    });
+  });
 
   test('at once, where there is known to be nothing to wait for', async () => {
     const { app } = await application();
@@ -186,6 +181,31 @@ describe('a success that is sent while the error handler works', () => {
     expect((await made.app.inject({ method: 'POST', url: '/' })).statusCode).toBe(303);
   });
 });
+
+test.each([
+  ['its route has, with an error handler', true, true],
+  ['its route has', true, false],
+  ['it commits itself, with an error handler', false, true],
+  ['it commits itself', false, false],
+])(
+  'the trailers of a response are taken back where COMMIT of a transaction that %s is refused',
+  async (_whose, ofRoute, handled) => {
+    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
+    if (handled) made.app.setErrorHandler((_error, _request, reply) => reply.code(500).send({}));
+    made.app.post('/', { config: { transaction: ofRoute } }, async (request, reply) => {
+      if (!ofRoute) await request.startTransaction();
+      await store(request, 'INSERT order');
+      void reply.code(201).trailer('x-sum', (_reply, _payload, done) => done(null, 'abc'));
+      if (!ofRoute) await request.commitTransaction();
+      return reply.send({});
+    });
+
+    const { statusCode, headers } = await made.app.inject({ method: 'POST', url: '/' });
+
+    const framing = ['content-length', 'transfer-encoding', 'trailer'].filter((name) => name in headers);
+    expect([statusCode, framing]).toEqual([500, ['content-length']]);
+  },
+);
 
 describe('startTransaction() that nobody awaits', () => {
   test('does not crash the process when it fails, and the response is no success', async () => {
@@ -394,7 +414,7 @@ describe('requireTransactionScope()', () => {
 describe('a handler that takes the response into its own hands', () => {
   async function respondHijacked(
     handler: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
-    options: FakePoolOptions = {},
+    options: FakePoolOptions,
   ) {
     const lines: string[] = [];
     const { container, pool } = await application({ pool: options });
@@ -414,49 +434,24 @@ describe('a handler that takes the response into its own hands', () => {
     return { codes: lines.map((line) => (JSON.parse(line) as { err: { code: string } }).err.code), pool };
   }
 
-  test('with its transaction open stores nothing, and the log of the request says so', async () => {
-    const { codes, pool } = await respondHijacked(async () => undefined);
-    expect(codes).toEqual(['AMBIT_HTTP_TRANSACTION_LEFT_OPEN']);
-    expect(pool.stored).toEqual([]);
-  });
+  const committing = async (request: FastifyRequest): Promise<void> => void request.commitTransaction();
+  const awaitingLoss = async (request: FastifyRequest): Promise<void> => {
+    void request.commitTransaction();
+    await vi.waitUntil(() => request.transactionScope === undefined, { interval: 1 });
+  };
+  const refused = { faultAt: failing('commit', 'refused') };
+  const lost = { faultAt: failing('commit', 'lost') };
 
-  test.each(['awaited', 'in progress'])(
-    'after a commit (%s) has stored its work, and nothing is logged',
-    async (how) => {
-      const { codes, pool } = await respondHijacked(async (request) => {
-        const commit = request.commitTransaction();
-        if (how === 'awaited') await commit;
-      });
-      expect(codes).toEqual([]);
-      expect(pool.stored).toEqual(['INSERT order']);
-    },
-  );
-
-  test.each([
-    ['refused', 'AMBIT_TX_COMMIT_FAILED'],
-    ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN'],
-  ] as const)('after a commit in progress that is %s has in the log what is known of it', async (kind, code) => {
-    const { codes, pool } = await respondHijacked(async (request) => void request.commitTransaction(), {
-      faultAt: failing('commit', kind),
-    });
-    expect(codes).toEqual([code]);
-    expect(pool.stored).toEqual([]);
-  });
-
-  test('after a commit that it did not await, and that had failed by then, has its error in the log', async () => {
-    const { codes } = await respondHijacked(
-      async (request) => {
-        void request.commitTransaction();
-        await vi.waitUntil(() => request.transactionScope === undefined, { interval: 1 });
-      },
-      { faultAt: failing('commit', 'refused') },
-    );
-    expect(codes).toEqual(['AMBIT_TX_COMMIT_FAILED']);
-  });
-
-  test('after a rollback that it did not await is not complained of', async () => {
-    const { codes, pool } = await respondHijacked(async (request) => void request.rollbackTransaction());
-    expect(codes).toEqual([]);
-    expect(pool.stored).toEqual([]);
+  test.each<[string, (request: FastifyRequest) => Promise<void>, FakePoolOptions, string[], string[]]>([
+    ['with its transaction open', async () => undefined, {}, ['AMBIT_HTTP_TRANSACTION_LEFT_OPEN'], []],
+    ['after a commit', (request) => request.commitTransaction(), {}, [], ['INSERT order']],
+    ['after a commit in progress', committing, {}, [], ['INSERT order']],
+    ['after a commit in progress that is refused', committing, refused, ['AMBIT_TX_COMMIT_FAILED'], []],
+    ['after a commit in progress that is lost', committing, lost, ['AMBIT_TX_OUTCOME_UNKNOWN'], []],
+    ['after a commit that had failed by then', awaitingLoss, refused, ['AMBIT_TX_COMMIT_FAILED'], []],
+    ['after a rollback in progress', async (request) => void request.rollbackTransaction(), {}, [], []],
+  ])('%s has in the log of the request what was not stored', async (_when, handler, options, logged, stored) => {
+    const { codes, pool } = await respondHijacked(handler, options);
+    expect([codes, pool.stored]).toEqual([logged, stored]);
   });
 });

@@ -48,6 +48,93 @@ describe('startTransaction()', () => {
   });
 });
 
+/** A handler, and what the client and the database have of it. */
+const HANDLERS: readonly [
+  what: string,
+  handle: (request: FastifyRequest) => unknown,
+  status: number,
+  body: object,
+  stored: string[],
+][] = [
+  [
+    'has its scope from startTransaction() until commitTransaction()',
+    async (request) => {
+      const before = request.transactionScope ?? null;
+      const scope = await request.startTransaction();
+      const same = scope === request.transactionScope;
+      await store(request, 'INSERT order');
+      await request.commitTransaction();
+      return { before, same, after: request.transactionScope ?? null };
+    },
+    200,
+    { before: null, same: true, after: null },
+    ['INSERT order'],
+  ],
+  ['commits without one', (request) => request.commitTransaction(), 500, { message: 'No transaction in progress' }, []],
+  ['rolls back without one', async (request) => ({ rolledBack: await request.rollbackTransaction() }), 200, {}, []],
+  [
+    'rolls back several times',
+    async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await Promise.all([request.rollbackTransaction(), request.rollbackTransaction()]);
+      await request.rollbackTransaction();
+      return { scope: request.transactionScope ?? null };
+    },
+    200,
+    { scope: null },
+    [],
+  ],
+  [
+    'has two, one after the other',
+    async (request) => {
+      for (const end of ['commitTransaction', 'rollbackTransaction'] as const) {
+        await request.startTransaction();
+        await store(request, end);
+        await request[end]();
+      }
+      return {};
+    },
+    200,
+    {},
+    ['commitTransaction'],
+  ],
+  [
+    'begins a second one beside the first',
+    async (request) => {
+      await request.startTransaction();
+      await store(request, 'INSERT order');
+      await request.startTransaction();
+      return {};
+    },
+    500,
+    { code: 'AMBIT_TX_ALREADY_OPEN' },
+    [],
+  ],
+  [
+    'begins two at once, which cost one connection',
+    async (request) => {
+      const both = await Promise.allSettled([request.startTransaction(), request.startTransaction()]);
+      await request.commitTransaction();
+      return both.map((one) => (one.status === 'rejected' ? (one.reason as { code: string }).code : one.status));
+    },
+    200,
+    ['fulfilled', 'AMBIT_TX_ALREADY_OPEN'],
+    [],
+  ],
+];
+
+test.each(HANDLERS)('a handler that %s', async (_what, handle, status, body, stored) => {
+  const made = await application({ pool: { max: 1 } });
+  made.app.post('/', async (request) => handle(request));
+
+  const response = await made.app.inject({ method: 'POST', url: '/' });
+
+  expect([response.statusCode, response.json()]).toMatchObject([status, body]);
+  expect(made.pool.stored).toEqual(stored);
+  expect(await leftovers(made)).toEqual([]);
+});
+
 test.each(['refused', 'lost'] as const)(
   'commitTransaction() that is %s rejects, and clears transactionScope',
   async (kind) => {
@@ -78,8 +165,14 @@ describe('the transaction plugin', () => {
     });
 
     expect(app.hasPlugin('transaction')).toBe(true);
+    const members = ['transactionScope', 'startTransaction', 'commitTransaction', 'rollbackTransaction'];
+    for (const member of members) expect(app.hasRequestDecorator(member)).toBe(true);
     expect((await app.inject({ method: 'POST', url: '/' })).json()).toMatchObject({ code: 'AMBIT_TX_TIMEOUT' });
     expect(await leftovers({ container, pool })).toEqual([]);
+  });
+
+  test('refuses to be registered without the container plugin', async () => {
+    await expect(async () => server().register(transactionPlugin)).rejects.toThrow(/container/);
   });
 });
 
@@ -148,14 +241,17 @@ describe('an open transaction is rolled back', () => {
     expect(await leftovers(made)).toEqual([]);
   });
 
-  test('when the client goes away, and Fastify logs no error for it', async () => {
+  test.each([
+    ['startTransaction()', {}],
+    ['the transaction of its route', { config: { transaction: true } }],
+  ])('when the client goes away, and Fastify logs no error for it: %s', async (_how, route) => {
     const lines: string[] = [];
     const made = await application({
       server: fastify({ logger: { level: 'info', stream: { write: (line) => void lines.push(line) } } }),
     });
     const [arrived, left, refused] = [signal(), signal(), signal()];
-    made.app.get('/', async (request) => {
-      const scope = await request.startTransaction();
+    made.app.get('/', route, async (request) => {
+      const scope = request.transactionScope ?? (await request.startTransaction());
       const connection = scope.resolve<IConnection>('IConnection');
       arrived.resolve();
       await left.promise;

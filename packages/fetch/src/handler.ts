@@ -8,11 +8,12 @@ import {
   RequestScopes,
   type RequestScopesOptions,
   type RequestTransactionOptions,
-  responseTo,
   prepareTransactionOptions,
+  problemOf,
+  responseTo,
 } from '@ambit/http/host';
-import { inOwnContext } from '@ambit/transaction/host';
-import { respondInScope, respondInTransaction } from './respond.js';
+import { inOwnContext, inRequestContext } from '@ambit/transaction/host';
+import { clientOf, respondInScope, respondInTransaction } from './respond.js';
 
 /** The scope around the request's own: the application container, or what a function of the request gives. */
 export type ParentScope<Q, C> = ParentScopeOf<Q, [context: C]>;
@@ -79,12 +80,14 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
 
   const respond = async (request: Q, context: C): Promise<R> => {
     let opened: ActiveRequest | undefined;
-    const { method, signal } = request;
     try {
-      const toServe = { request, context, method, signal, waitUntil: waitUntilOf(context) };
+      const toServe = { request, context, ...clientOf(request, context) };
       return await respondInScope(scopes, toServe, (active) => {
         opened = active;
-        return handler(request, active.scope as IContainer, context);
+        return inRequestContext(
+          () => request,
+          () => handler(request, active.scope as IContainer, context),
+        );
       });
     } catch (error) {
       const response = await onError?.(error, request);
@@ -98,12 +101,6 @@ export function createHandler<Q extends Request = Request, C = unknown, R extend
     drain: { value: (draining?: DrainRequestsOptions) => scopes.drain(draining) },
     openRequests: { get: () => scopes.openRequests },
   }) as FetchHandler<Q, C, R>;
-}
-
-/** Workers and others keep running until the promise has settled. */
-function waitUntilOf(context: unknown): ((work: Promise<unknown>) => void) | undefined {
-  const { waitUntil } = Object(context) as { waitUntil?: (work: Promise<unknown>) => void };
-  return typeof waitUntil === 'function' ? waitUntil.bind(context) : undefined;
 }
 
 /**
@@ -161,12 +158,29 @@ export function withTransaction<Q extends Request = Request, C = unknown, R exte
  * ```
  */
 export function errorResponse(error: unknown): Response {
-  const { message, code, unavailable } = Object(error) as Record<string, unknown>;
-  const { status, retryAfter } = responseTo(error);
-  const isOurs = typeof code === 'string' && code.startsWith('AMBIT_');
-  const text = unavailable === true ? 'Try again later' : status < 500 ? String(message) : 'Internal error';
+  const { status, headers, body } = problemOf(error);
+  const { detail, code } = body;
   return Response.json(
-    { error: text, ...(isOurs ? { code } : {}) },
-    { status, headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) } },
+    { error: detail, ...(code === undefined ? {} : { code }) },
+    { status, headers: { ...headers, 'content-type': 'application/json' } },
   );
+}
+
+/**
+ * The same as problem details (RFC 9457).
+ *
+ * @param error - what was thrown
+ * @returns the response, with a body such as `{ "type": "about:blank", "status": 400, "detail": "No product" }`
+ *
+ * @example
+ * ```ts
+ * import { Container } from '@ambit/container';
+ *
+ * const container = new Container({ tags: ['application'] });
+ * const handler = createHandler(container, () => new Response('hello'), { onError: problemResponse });
+ * ```
+ */
+export function problemResponse(error: unknown): Response {
+  const { body, ...init } = problemOf(error);
+  return new Response(JSON.stringify(body), init);
 }

@@ -12,5 +12,6 @@ export {
   type Handler,
   type HandlerOptions,
   type ParentScope,
+  problemResponse,
   withTransaction,
 } from './handler.js';

@@ -23,6 +23,29 @@ export interface RequestToServe<Q, C> extends RequestClient {
 }
 
 /**
+ * The client of a request, with what the platform needs for its scope: Workers keep running until the disposal, and keep no connection for the
+ * next request.
+ *
+ * @param request - the request
+ * @param context - what the host gives besides it, such as the `ExecutionContext` of a Worker
+ * @returns the part of a {@link RequestToServe} that every framework has
+ */
+export function clientOf(
+  request: Request,
+  context: unknown,
+): Pick<RequestToServe<never, never>, 'method'> & RequestClient {
+  const { waitUntil, passThroughOnException } = Object(context) as Record<string, unknown>;
+  const { method, signal } = request;
+  return {
+    method,
+    signal,
+    waitUntil: typeof waitUntil === 'function' ? waitUntil.bind(context) : undefined,
+    // Only the context of a Worker has this function; a Durable Object keeps its connections.
+    ownsConnections: typeof passThroughOnException === 'function',
+  };
+}
+
+/**
  * Opens the scope of a request, calls `handle`, and finishes the request with its response body, its failure or the disconnect of its client.
  *
  * @param scopes - those of the middleware or handler

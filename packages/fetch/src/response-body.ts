@@ -37,7 +37,7 @@ export async function finishWithBody<R extends Response | undefined>(
   const source: Source = body.getReader();
   active.onDisconnect((reason) => void source.cancel(reason).catch(ignore));
   const beginning = await readWhatIsThere(source);
-  // Only a stream needs the scope; what is in memory keeps its length, and is sent by the host as any other.
+  // Only a stream needs the scope; a body in memory keeps its length, and is sent by the host as any other.
   if (beginning.isWhole) {
     active.finish();
     return new Response(joined(beginning.chunks), response) as R;
@@ -86,7 +86,7 @@ async function readWhatIsThere(source: Source): Promise<Beginning> {
   for (;;) {
     const next = source.read();
     const chunk = await settledSoon(next);
-    // Also behind the limit: a long text in memory is one chunk.
+    // A body that ends is whole even when it is longer than the limit: a long text in memory is one chunk.
     if (chunk?.done) return { chunks, isWhole: true };
     const isFull = chunks.length >= MOST_CHUNKS || bytes >= MOST_BYTES;
     // Bun allows streams of text.

@@ -1,8 +1,9 @@
-import { Container, currentScope, type IContainer } from '@ambit/container';
+import { Container, currentScope, type IContainer, lifetimes } from '@ambit/container';
 import { TransactionError } from '@ambit/transaction';
+import { FakePool } from '@ambit/transaction/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { openScopes } from '@ambit/container/tools';
-import { createHandler, errorResponse, HttpError } from '../src/index.js';
+import { createHandler, errorResponse, HttpError, problemResponse } from '../src/index.js';
 import { App, get, settled, SlowBody } from './support/app.js';
 
 const hello = (): Response => new Response('hello');
@@ -28,6 +29,17 @@ describe('a request', () => {
     await handler(get(), { waitUntil: (work: Promise<unknown>) => void works.push(work) });
     expect(works).toHaveLength(1);
     await Promise.all(works);
+  });
+
+  test.for(['application', 'request'] as const)('in a Worker meets a pool of the %s', async (lifetime) => {
+    const { make, build } = lifetimes('application', 'request');
+    const { registrations } = build({ IDatabasePool: make(lifetime, () => new FakePool()) });
+    const handler = createHandler(new Container({ tags: ['application'] }).addRegistration(...registrations), hello);
+    const context = { waitUntil: () => undefined, passThroughOnException: () => undefined };
+    const responses = Promise.all([handler(get(), context), handler(get(), context)]);
+    if (lifetime === 'request') expect(await responses).toHaveLength(2);
+    else await expect(responses).rejects.toThrow("IDatabasePool: make('request', () => createPostgresPool(");
+    expect(handler.openRequests).toBe(0);
   });
 
   test('whose handler returns nothing, as for an upgraded connection, gives nothing to the host', async () => {
@@ -97,6 +109,18 @@ describe('a failure', () => {
     const response = errorResponse(new HttpError('AMBIT_HTTP_OVERLOADED'));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await response.json()).toEqual({ error: 'Try again later', code: 'AMBIT_HTTP_OVERLOADED' });
+  });
+
+  test.for([
+    [new Error('secret'), 500, { detail: 'Internal error' }, null],
+    [Object.assign(new Error('no such user'), { status: 404 }), 404, { detail: 'no such user' }, null],
+    [new HttpError('AMBIT_HTTP_OVERLOADED'), 503, { detail: 'Try again later', code: 'AMBIT_HTTP_OVERLOADED' }, '1'],
+  ] as const)('has problem details: %s', async ([error, status, body, retryAfter]) => {
+    const response = problemResponse(error);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('content-type')).toBe('application/problem+json');
+    expect(response.headers.get('retry-after')).toBe(retryAfter);
+    expect(await response.json()).toEqual({ type: 'about:blank', status, ...body });
   });
 
   test.for([

@@ -1,4 +1,4 @@
-export { HttpError, type HttpErrorCode } from '@ambit/http/host';
+export { HttpError, type HttpErrorCode, type ProblemDetails, problemOf, type ProblemResponse } from '@ambit/http/host';
 export {
   containerMiddleware,
   type ContainerMiddleware,

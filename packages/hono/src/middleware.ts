@@ -1,5 +1,5 @@
 import type { IContainer } from '@ambit/container';
-import { discard, respondInScope, responseToNobody } from '@ambit/fetch/host';
+import { clientOf, discard, respondInScope, responseToNobody } from '@ambit/fetch/host';
 import {
   clearRepresentation,
   type DrainRequestsOptions,
@@ -12,7 +12,7 @@ import {
   prepareTransactionOptions,
   transactionScopeOf,
 } from '@ambit/http/host';
-import { inOwnContext, publishFailure } from '@ambit/transaction/host';
+import { inOwnContext, inRequestContext, publishFailure, type ServedRequest } from '@ambit/transaction/host';
 import { Sockets } from '#node';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { SocketLimits } from './node.js';
@@ -65,7 +65,7 @@ export interface ContainerMiddleware extends MiddlewareHandler {
    * @throws `HttpError` `AMBIT_HTTP_DISPOSE_TIMEOUT`: scopes are still open after `timeoutMs`; `AMBIT_OPTION`: that is no number
    */
   drain(options?: DrainRequestsOptions): Promise<void>;
-  /** How many request scopes are not disposed yet. */
+  /** The number of request scopes that are not disposed yet. */
   readonly openRequests: number;
 }
 
@@ -106,17 +106,16 @@ export function containerMiddleware(
     if (opening) {
       const active = opening instanceof Promise ? await opening : opening;
       c.set('container', active.scope as IContainer);
-      await active.run(next);
+      await active.run(() => inRequestContext(() => servedBy(c), next));
       active.failure = c.error;
       if (c.error) publishFailure(c.error);
       if (c.finalized) active.respondedWith(c.res.status);
       return;
     }
-    const { method, signal } = c.req.raw;
-    const toServe = { request: c, context: undefined, method, signal, waitUntil: waitUntilOf(c) };
+    const toServe = { request: c, context: undefined, ...clientOf(c.req.raw, executionContextOf(c)) };
     const followed = await respondInScope(scopes, toServe, async (active) => {
       c.set('container', active.scope as IContainer);
-      await next();
+      await inRequestContext(() => servedBy(c), next);
       active.failure = c.error;
       if (c.error) publishFailure(c.error);
       return c.res;
@@ -137,6 +136,13 @@ function checkVersion(c: Context): true {
   throw new HttpError('AMBIT_OPTION', 'containerMiddleware() of @ambit/hono needs Hono 4.6 or later');
 }
 
+/** The last route that matches is that of the handler, unless only middleware does. */
+function servedBy({ req }: Context): ServedRequest {
+  // oxlint-disable-next-line typescript/no-deprecated -- its successor came with Hono 4.8
+  const route = req.matchedRoutes.at(-1)?.path;
+  return { method: req.method, url: req.path, route: route?.includes('*') ? undefined : route };
+}
+
 /** Hono would merge the two, and read the first. */
 function replaceResponse(c: Context, response: Response): void {
   c.res = undefined;
@@ -144,10 +150,9 @@ function replaceResponse(c: Context, response: Response): void {
 }
 
 /** Hono throws where its host has none, as on Bun and Deno. */
-function waitUntilOf(c: Context): ((work: Promise<unknown>) => void) | undefined {
+function executionContextOf(c: Context): Context['executionCtx'] | undefined {
   try {
-    const { executionCtx } = c;
-    return (work) => executionCtx.waitUntil(work);
+    return c.executionCtx;
   } catch {
     return undefined;
   }

@@ -3,7 +3,7 @@ import type { ActiveRequest, RequestScopes } from '@ambit/http/host';
 import { affordableRequests, ConnectedRequest, ServerConnections, RequestHost } from '@ambit/http/node';
 import type { Context } from 'hono';
 
-/** How many requests are taken on. */
+/** The number of requests that are taken on. */
 export interface SocketLimits {
   /**
    * How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: on Node one for each 64 KB of the

@@ -33,7 +33,7 @@ export class Connection {
   #length = 0;
   /** No middleware has kept one of its requests while another one overtook it. */
   #isInOrder = true;
-  /** How many requests came beyond the limit. */
+  /** The number of requests that came beyond the limit. */
   #refused = 0;
 
   private constructor(channel: Channel, connections: ServerConnections | undefined) {
@@ -128,7 +128,7 @@ export class Connection {
     if (!this.newest && !this.#isHttp2 && !this.#isFinishing && !(this.#channel instanceof Socket)) this.#forget();
   }
 
-  /** Whether it has complete requests to respond to: it is closed behind them, and others are lost. */
+  /** True if it has complete requests to respond to: it is closed behind them, and others are lost. */
   finish(): boolean {
     if (this.#isFinishing) return true;
     const incomplete = Array.from(this).filter(({ req }) => !req.complete);
@@ -160,7 +160,7 @@ export class Connection {
   }
 }
 
-/** Their responses are no burden, whatever they are. */
+/** So few requests are no burden, whatever their responses are. */
 const FEW_REQUESTS = 20;
 
 type Done = (error?: unknown) => void;

@@ -28,7 +28,7 @@ export interface HeldResponseOptions<Request = IncomingMessage> extends Pick<
   readonly onSecondResponse?: (error: unknown, req: Request) => void;
 }
 
-/** Where the error handlers of a host are. */
+/** The place of a host's error handlers. */
 export interface ErrorHandlers {
   /** Passes an error to the error handlers, in place of the response. */
   readonly handle: (error: unknown) => void;
@@ -36,11 +36,11 @@ export interface ErrorHandlers {
   readonly report: (error: unknown) => void;
   /** Calls the error handlers at the time limit, while the handler goes on. Default: as `handle()` */
   readonly timeOut?: (error: TransactionError) => void;
-  /** Whether the host would have been notified of a failure of what responds now. Default: it would */
+  /** True if the host would have been notified of a failure of what responds now. Default: it would */
   readonly wouldSeeFailure?: () => boolean;
   /** True once all handlers have finished, so that only an error handler can respond. Default: one may still be running */
   readonly isHandlerDone?: () => boolean;
-  /** Whether a handler that goes on with this has failed. Default: it has */
+  /** True if a handler that goes on with this has failed. Default: it has */
   readonly isError?: (given: unknown) => boolean;
   /** The response may leave. */
   readonly onReleased?: () => void;
@@ -83,7 +83,7 @@ export class HeldResponse {
   #isUnseen = false;
   /** COMMIT is in progress. */
   #isDeciding = false;
-  /** How the handlers went on meanwhile. */
+  /** The state of the handlers meanwhile. */
   readonly #held: { readonly next: (error?: unknown) => void; readonly error: unknown }[] = [];
   /** Responds where the error handlers leave it at a success. */
   #substitute: NodeJS.Timeout | undefined = undefined;
@@ -124,7 +124,7 @@ export class HeldResponse {
   }
 
   /**
-   * Whether this failed only because the client has left: the host passes it to no error handler.
+   * Tells if this failed only because the client has left: the host passes it to no error handler.
    *
    * @param error - what the handler failed with, or COMMIT
    * @returns whether there is nobody to respond to, and nothing to report
@@ -215,7 +215,7 @@ export class HeldResponse {
   onDiscarded(isWhole: boolean): void {
     // Nobody waits for a response.
     if (this.isOfDisconnect(this.#failure?.error)) return;
-    // It is the response of an error handler, and no other will come.
+    // This is the response of an error handler, and no other will come.
     if (this.isHandlingError) return this.#respond();
     if (isWhole) this.#reportDropped();
     // It may be that of the handler, and the error handler takes its time.

@@ -1,4 +1,12 @@
-export { HttpError, type HttpErrorCode, type ParentScope, type RequestOptions } from './request/index.js';
+export {
+  HttpError,
+  type HttpErrorCode,
+  type ParentScope,
+  type ProblemDetails,
+  problemOf,
+  type ProblemResponse,
+  type RequestOptions,
+} from './request/index.js';
 export {
   createHandler,
   type HandlerOptions,

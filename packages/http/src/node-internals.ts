@@ -35,7 +35,7 @@ export type Channel = (Http2Stream | Socket) & { [CONNECTION]?: Connection };
 
 /** The socket or HTTP/2 stream of a request. */
 export function channelOf(req: IncomingMessage): Channel {
-  // Who speaks HTTP/1 may write another version, too.
+  // A client that speaks HTTP/1 may write another version, too.
   if (req.httpVersionMajor > 1 && 'stream' in req) return (req as unknown as Http2ServerRequest).stream;
   return req.socket;
 }
@@ -49,12 +49,12 @@ export function onNextToLeave(res: ServerResponse, act: () => void): void {
   res.once('socket', act);
 }
 
-/** Whether no request came behind this one on its connection; a middleware may have kept one that did. */
+/** True if no request came behind this one on its connection; a middleware may have kept one that did. */
 export function isLast({ req }: ServerResponse): boolean {
   return (req.socket as ServedSocket).parser?.incoming === req;
 }
 
-/** Whether a socket that speaks HTTP/1 has no complete request, though half of one may have come. */
+/** True if a socket that speaks HTTP/1 has no complete request, though half of one may have come. */
 export function hasNoRequest(socket: Socket): boolean {
   const { parser, _httpMessage } = socket as ServedSocket;
   return Boolean(parser && !_httpMessage);
@@ -65,22 +65,22 @@ export function responseOn(socket: Socket): ServerResponse | undefined {
   return (socket as ServedSocket)._httpMessage ?? undefined;
 }
 
-/** Whether a client would take what is written now for a part of a response in progress, or for the response to a request in progress. */
+/** True if a client would take bytes that are written now for a part of a response in progress, or for the response to a request in progress. */
 function isResponding(socket: Socket): boolean {
   const { _httpMessage: response } = socket as ServedSocket;
   return response ? response._headerSent === true || response.req.complete : false;
 }
 
-/** To Node these responses are in progress as long as `act` runs. */
+/** Node takes these responses for unfinished as long as `act` runs. */
 export function whileUnfinished(responses: readonly { finished: boolean }[], act: () => void): void {
   for (const response of responses) response.finished = false;
   act();
   for (const response of responses) response.finished = true;
 }
 
-/** To handlers and error handlers the head is sent from now on, or no longer. */
+/** Makes handlers and error handlers see the head as sent, or as not sent. */
 export function pretendSent(res: ServerResponse, pretend: boolean): void {
-  // Of HTTP/2 this property cannot be set, and the response says by itself what was sent.
+  // HTTP/2 does not let this property be set; its response knows what was sent.
   Reflect.set(res, '_header', pretend ? HELD_BACK : null);
 }
 
@@ -136,7 +136,7 @@ export function restoreCloseIdle(server: Server): void {
   Reflect.deleteProperty(server, 'closeIdleConnections');
 }
 
-/** How long a client may take to read its last response before the connection is closed over what it still sends. */
+/** The time that a client may take to read its last response before the connection is closed over what it still sends. */
 const LINGER_MS = 1000;
 
 /** The client closed its side in the middle of a request: it is disconnected, and reads no response. */
@@ -168,7 +168,7 @@ export function finishBeforeErrors(server: Server): void {
     return emit(event, ...args);
   };
   listenAlone(server, 'connect', (_req: unknown, socket: Socket | Http2ServerResponse) => {
-    // As Node does by itself where nobody listens.
+    // Node does the same by itself where nobody listens.
     if ('stream' in socket) {
       socket.writeHead(405).end();
       return;
@@ -199,7 +199,7 @@ function keepResponding(socket: Socket): void {
 /** Closes the connection when its last response is out. Until then, what else comes is read and dropped, so that a client that leaves is noticed. */
 export function closeBehindResponses(socket: Socket): void {
   socket.once('end', () => socket.destroy());
-  // Not before: this is called while Node's parser reads.
+  // The input is dropped in the next tick, since this is called while Node's parser reads.
   process.nextTick(dropInput, socket);
   let closing: NodeJS.Timeout | undefined;
   // A socket that is destroyed over unread input resets the connection, and takes the response away from the client.

@@ -1,4 +1,4 @@
-/** For authors of hosts on `node:http`, over what `@ambit/http/host` has for every runtime. */
+/** Exports for authors of hosts on `node:http`; `@ambit/http/host` has those for every runtime. */
 export { closeUnlessEnded } from './response-gate.js';
 export { ServerConnections } from './server-connections.js';
 export {

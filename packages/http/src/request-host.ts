@@ -37,7 +37,7 @@ interface FrameworkOptions {
   readonly callsComplete?: true;
   /** For a framework whose server is known before its first request. Default: found by the socket. */
   readonly connections?: ServerConnections;
-  /** Whether nobody takes the rest of a response, where no event says so. */
+  /** True if nobody takes the rest of a response, where no event says so. */
   readonly isAbandoned?: (res: ServerResponse) => boolean;
 }
 

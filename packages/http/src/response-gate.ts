@@ -20,7 +20,7 @@ interface NamesHeaders {
 function readHead(res: ServerResponse): Head {
   const names = (res as ServerResponse & NamesHeaders).getRawHeaderNames?.() ?? res.getHeaderNames();
   const headers = names.map((name) => [name, res.getHeader(name) ?? ''] as const);
-  // As Node reads it, for Express 4 passes on what is given as text.
+  // The status as Node reads it, since Express 4 passes on one that was given as text.
   return { status: Math.trunc(res.statusCode), statusMessage: res.statusMessage, headers };
 }
 
@@ -61,7 +61,7 @@ function checkHead(res: ServerResponse, method: Exclude<Sender, 'writeHead'>, ar
   try {
     dryRun(res, method, args);
   } catch (error) {
-    // Of an error handler's response they would be refused again.
+    // The same headers in the response of an error handler would be refused again.
     res.statusMessage = '';
     res.removeHeader('trailer');
     if (res.strictContentLength) res.removeHeader('content-length');
@@ -88,7 +88,7 @@ function checkBody(chunk: unknown): void {
   throw coded(new TypeError('The body of a response must be a string or bytes'), 'ERR_INVALID_ARG_TYPE');
 }
 
-/** As Node says it, so that nobody can tell a held response from one in progress. */
+/** The same error as Node's, so that nobody can tell a held response from one in progress. */
 function headersSent(): Error {
   return coded(new Error('Cannot set headers after they are sent to the client'), 'ERR_HTTP_HEADERS_SENT');
 }
@@ -230,10 +230,10 @@ export class ResponseGate {
   /** The methods behind the gate: Node's, or those that a middleware put around them before. */
   #direct: Methods;
   #phase: Phase = 'none';
-  /** How many responses have made way for another. */
+  /** The number of responses that have made way for another. */
   #turn = 0;
   #waiting: (() => unknown)[] = [];
-  /** As it was when `writeHead()` was called. */
+  /** The head as it was when `writeHead()` was called. */
   #head: Head | undefined = undefined;
   /** The last response made way before its end, and its handler may still write the rest of it. */
   #mayRestCome = false;
@@ -263,14 +263,14 @@ export class ResponseGate {
 
   /** Called with what would send a part of the response; `turn` says which response it is meant for. */
   receive(turn: number, method: Sending, args: unknown[]): unknown {
-    // Of a response that has made way.
+    // This belongs to a response that has made way for another.
     if (turn !== this.#turn) return this.#ignore(method);
     if (method === 'end') return this.#end(args);
     if (method === 'write') return this.#write(args);
     if (method === 'writeHead') return this.#writeHead(args);
     if (method === 'flush') return this.#flush(args);
     if (method === 'flushHeaders') return this.#isWhole ? undefined : this.#start('flushHeaders', []);
-    // Behind `json()` as well. It would change the head, and so throw, where the first response has left already.
+    // `json()` comes here, too: it would change the head, and so throw, if the first response has left already.
     return this.#isWhole ? this.#drop(method) : this.#direct.send?.apply(this.#res, args);
   }
 
@@ -333,7 +333,7 @@ export class ResponseGate {
     const isEnd = method === 'end';
     if (this.#phase === 'leaving') {
       const result = this.#call(method, args);
-      // Not before: Node's own `end()` calls other methods of the response.
+      // The phase changes after the call, since Node's own `end()` calls other methods of the response.
       if (isEnd) this.#phase = 'left';
       return result;
     }
@@ -352,7 +352,7 @@ export class ResponseGate {
         },
       );
     }
-    // To the handler and its error handler, a part of a body that waits counts as sent.
+    // The handler and its error handler see a response as sent while a part of its body waits.
     pretendSent(res, !isEnd);
     return res;
   }

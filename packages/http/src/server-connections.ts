@@ -23,10 +23,10 @@ import {
 
 const CONNECTIONS = Symbol('ambit.connections');
 
-/** How often idle connections of a server that closes are closed, and streams and requests that Node has forgotten. */
+/** A server that closes looks this often for idle connections, and for streams and requests that Node has forgotten. */
 const REAP_EVERY_MS = 250;
 
-/** How long a client may take for the rest of a request's head, or of a TLS handshake, once a server closes: they come at once if at all. */
+/** The time that a client may take for the rest of a request's head, or of a TLS handshake, once a server closes: they come at once if at all. */
 const LATE_HEAD_MS = 1000;
 
 /** The first turn may be over before anything is accepted or read. */
@@ -35,7 +35,7 @@ const QUIET_TURNS = 3;
 const MOST_TURNS = 64;
 const MOST_ACCEPTING_MS = 2000;
 
-/** How much of the heap's limit responses that clients do not read and requests beyond the limit of a connection may take together. */
+/** The share of the heap's limit that unread responses and requests beyond the limit of a connection may take together. */
 const HELD_SHARE = 1 / 4;
 const LOOK_EVERY_MS = 10;
 
@@ -48,7 +48,7 @@ interface ServerWithConnections extends Server {
  */
 export class ServerConnections {
   readonly #server: ServerWithConnections;
-  /** Also those that have left HTTP, of which Node's server forgets: WebSockets, and the tunnels of CONNECT. */
+  /** All connections, also those that have left HTTP and that Node's server forgets: WebSockets, and the tunnels of CONNECT. */
   readonly #accepted = new Set<Socket>();
   /** The connections that have had a request. */
   readonly #connections = new Set<Connection>();
@@ -295,7 +295,7 @@ export class ServerConnections {
     this.startReaping();
   }
 
-  /** To Node a connection is idle when `end()` of its response was called, though a slow client may not have all of it yet. */
+  /** Node takes a connection for idle when `end()` of its response was called, though a slow client may not have all of it yet. */
   #spareResponses(): void {
     replaceCloseIdle(this.#server, (closeIdle) => {
       if (this.#keepsIdle) return;
@@ -338,7 +338,7 @@ export class ServerConnections {
       if (isLate && isHalf) socket.destroy();
       else if (socket.bytesRead === 0) silent.push(socket);
     }
-    // The turn before that reads their bytes.
+    // Node reads bytes that have arrived before setImmediate() calls back: close only sockets that are silent even then.
     setImmediate(() => {
       for (const socket of silent) if (socket.bytesRead === 0) socket.destroy();
     });

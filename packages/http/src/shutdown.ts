@@ -22,7 +22,7 @@ async function reportedInTime(reporter: Reporter<undefined>, error: unknown): Pr
   await settleWithin(reported(reporter, error, undefined), { ms: REPORT_TIMEOUT_MS, onPassed }).catch(() => undefined);
 }
 
-/** How long `drain()` waits, and who is notified where that was not enough. */
+/** The time that `drain()` waits, and who is notified where that was not enough. */
 export interface DrainOptions {
   /** After this long, connections are cut, WebSockets among them; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
@@ -93,7 +93,7 @@ function closedByForce(count: number, ms: number): HttpError {
 export interface DisposeOnSignalOptions extends DrainOptions {
   /** The signals at which it shuts down. Default `['SIGTERM']`. */
   readonly signals?: readonly NodeJS.Signals[];
-  /** How long the application's container may take to be disposed; `Infinity`: forever. Default 10 s. */
+  /** The time that the application's container may take to be disposed; `Infinity`: forever. Default 10 s. */
   readonly disposeTimeoutMs?: number;
   /**
    * Called when the application's container failed to be disposed, or is not disposed in time: the process then exits with 1. Called

@@ -6,9 +6,7 @@ test.each(HTTP_ERROR_CODES)('%s has a message of its own, a link to its document
   const error = new HttpError(code, 'POST /');
   const status = ['AMBIT_DRAINING', 'AMBIT_HTTP_OVERLOADED'].includes(code) ? 503 : 500;
   expect(error).toMatchObject({ name: 'HttpError', code, status, statusCode: status });
-  expect(error.message).toMatch(
-    new RegExp(`.{20,}: POST / \\[${code}, see docs/errors\\.md#${code.toLowerCase()}\\]$`),
-  );
+  expect(error.message).toMatch(new RegExp(`.{20,}: POST / \\[npx ambit explain ${code}\\]$`));
 });
 
 test('the message that the specification fixes stands alone', () => {

@@ -35,7 +35,7 @@ export interface AmbitModuleOptions
    */
   readonly container: ParentScope<IncomingMessage>;
   /**
-   * Whether the dependencies of an Ambit container are checked when the application starts; or the scopes that it opens, where these are
+   * Tells if the dependencies of an Ambit container are checked when the application starts; or the scopes that it opens, where these are
    * others than those of requests and their transactions, and `{ noEscape: true }`. Default `true`.
    */
   readonly verify?: boolean | readonly (ScopeDeclaration | VerifyOptions)[];
@@ -172,7 +172,7 @@ export class AmbitModule {
   async beforeApplicationShutdown(): Promise<void> {
     const server = this.#adapterHost.httpAdapter?.getHttpServer();
     if (server) await drain(server, this.#options);
-    // Those that were injected have no connection.
+    // Requests that were injected have no connection.
     await this.#host.scopes.drain(this.#options);
   }
 

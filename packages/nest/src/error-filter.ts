@@ -3,17 +3,24 @@ import { responseTo } from '@ambit/http/host';
 import { type ArgumentsHost, Catch, type ExceptionFilter, type HttpServer, Logger } from '@nestjs/common';
 import { throwError } from 'rxjs';
 
-/** Any error of our packages, also of another copy of them. */
+/** An error of our packages, also of another copy of them; or the one that a query builder has wrapped, and given our status. */
+function oursIn(error: unknown): (Error & { readonly code: string }) | undefined {
+  const { code, retryable, cause } = Object(error) as { code?: unknown; retryable?: unknown; cause?: unknown };
+  if (String(code).startsWith('AMBIT_')) return error as Error & { readonly code: string };
+  return retryable === undefined ? undefined : oursIn(cause);
+}
+
 // oxlint-disable-next-line no-extraneous-class -- what `@Catch()` takes
 class AmbitError {
   static [Symbol.hasInstance](error: unknown): boolean {
-    return String((Object(error) as { code?: unknown }).code).startsWith('AMBIT_');
+    return oursIn(error) !== undefined;
   }
 }
 
 /**
  * Responds to errors of ours where no filter of the application does, with the body of an `HttpException`, and with `Retry-After` where a
- * retry may succeed. The client learns no more than the code of what only the developers can change: messages name keys and methods.
+ * retry may succeed. The client learns no more than the code of what only the developers can change: messages name keys and methods, and
+ * those of query builders have the statement and its values.
  */
 export class ErrorFilter implements ExceptionFilter<Error> {
   readonly #logger = new Logger('ExceptionsHandler');
@@ -25,8 +32,10 @@ export class ErrorFilter implements ExceptionFilter<Error> {
 
   catch(error: Error, host: ArgumentsHost): unknown {
     const { status, retryAfter, isExpected } = responseTo(error);
-    const message = isExpected ? error.message : `Internal server error [${(error as { code?: string }).code}]`;
+    const ours = oursIn(error);
+    const message = isExpected ? ours?.message : `Internal server error [${ours?.code}]`;
     if (!isExpected) this.#logger.error(error);
+    else if (status >= 500) this.#logger.warn(message);
     const adapter = this.#adapter();
     if (host.getType() !== 'http' || !adapter) return throwError(() => ({ status: 'error', message }));
     const response = host.getArgByIndex<ServerResponse>(1);

@@ -21,7 +21,7 @@ const ROUTE = Symbol('ambit.route');
 
 const host = RequestHost.withoutScopes('@Transactional()');
 
-/** What a route needs of the platform. */
+/** The part of the platform that a route needs. */
 interface Platform {
   readonly request: ScopedRequest;
   readonly response: ServerResponse;
@@ -47,7 +47,7 @@ export class HeldRoute implements Replying, ErrorHandlers {
     return (response as { [ROUTE]?: HeldRoute })[ROUTE];
   }
 
-  /** That of the transaction. */
+  /** The scope of the transaction. */
   readonly scope: IContainer;
   readonly #call: HandlerCall;
   readonly #platform: Platform;

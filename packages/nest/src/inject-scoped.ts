@@ -119,7 +119,7 @@ const ASKED_BY_NEST: ReadonlySet<string> = new Set([
 
 function standIn(key: Key): object {
   return new Proxy(
-    // What looks for decorated methods in all providers, as `@nestjs/schedule` does, skips one without a prototype.
+    // A search for decorated methods in all providers, as that of `@nestjs/schedule`, skips one without a prototype.
     Object.create(null) as object,
     {
       get: (_none, name) => {

@@ -15,10 +15,10 @@ import type { ModulesContainer } from '@nestjs/core';
 
 const HTTP_ROUTE = 'path';
 const SSE = '__sse__';
-/** Of microservices, and of gateways. */
+/** The contexts of microservices and gateways. */
 const MESSAGES = ['microservices:pattern', 'websockets:message_mapping', 'message'];
 
-/** What Nest calls a method for. */
+/** The kinds of calls that Nest makes. */
 export type HandlerKind = 'http' | 'sse' | 'message';
 
 /** Undefined for a method that is no handler. */

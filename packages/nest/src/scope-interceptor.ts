@@ -13,7 +13,7 @@ import { inWorkScope, type ScopeSettings } from './in-scope.js';
 import { rawOf } from './nest-internals.js';
 import { type Prepare, prepareHandler, type TransactionalOptions, transactionalOptionsOf } from './transactional.js';
 
-/** What is used of a reply of Fastify. */
+/** The members of Fastify's reply that are used. */
 interface FastifyReply {
   removeHeader(name: string): unknown;
   trailer(name: string, make: never): unknown;
@@ -21,7 +21,7 @@ interface FastifyReply {
   send(payload: unknown): void;
 }
 
-/** Where its scopes are opened, and who is notified of what no response carries. */
+/** Opens its scopes, and is notified of failures that no response carries. */
 interface Settings extends ScopeSettings {
   readonly onSecondResponse: Reporter<IncomingMessage>;
 }

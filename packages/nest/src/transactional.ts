@@ -26,7 +26,7 @@ export interface TransactionalOptions
   readonly onError?: (error: TransactionError, request?: IncomingMessage) => void;
 }
 
-/** What can be decorated: a result that is no promise would become one. */
+/** The methods that can be decorated: a result that is no promise would become one. */
 type TransactionalMethod = (...args: never[]) => Promise<unknown> | Observable<unknown>;
 
 /** Decorates a controller, a handler, or an asynchronous method of a provider. */
@@ -113,7 +113,7 @@ export function connectionOf(method: object, owner: string): string | undefined 
   if (wrong) throw invalidOption(`${where} has the option ${wrong}, which ${what} has not`);
   checkFunctions(options, 'onSecondResponse');
   if (isOfRequest) prepareHandler(method);
-  else TransactionSettings.of(options);
+  else TransactionSettings.of(options as RunOptions);
   return options.connection ?? 'IConnection';
 }
 

@@ -14,7 +14,7 @@ import { containerWith, QUIET, rootModule } from './support/app.js';
  */
 
 type Body = () => Promise<unknown>;
-type Terms = Omit<TransactionalOptions, 'onError' | 'onSecondResponse' | 'rollbackOn'>;
+type Terms = Omit<TransactionalOptions, 'onError' | 'onSecondResponse' | 'rollbackOn' | 'readOnly'>;
 
 /** Short words for statements, as the list of a case has them. */
 const WORDS: readonly (readonly [RegExp, string])[] = [

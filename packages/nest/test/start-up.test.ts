@@ -6,7 +6,7 @@ import {
   Transactional,
   type TransactionalOptions,
 } from '@ambit/nest';
-import type { DatabasePool } from '@ambit/transaction';
+import { type DatabasePool, TransactionError } from '@ambit/transaction';
 import { Controller, Get, type INestApplication, Injectable, Module, Post, Sse } from '@nestjs/common';
 import { EMPTY, type Observable } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -154,6 +154,26 @@ it.each(PLATFORMS)(
     app = await create(rootModule({ container: containerWith(pool) }, { controllers: [Orders] }), adapter);
     const send = await serve(app);
     const message = 'Internal server error [AMBIT_NOT_REGISTERED]';
+    expect((await send('GET', '/')).body).toEqual({ statusCode: 500, error: 'Internal Server Error', message });
+  },
+);
+
+it.each(PLATFORMS)(
+  'a client on $platform learns nothing of the statement that a query builder names in its error',
+  async ({ adapter }) => {
+    @Controller()
+    class Orders {
+      @Get()
+      list(): never {
+        const cause = new TransactionError('AMBIT_TX_STATEMENT_FAILED', 'Refused', { sqlState: '23505' });
+        const { retryable, status, statusCode } = cause;
+        const wrapped = new Error('Failed query: INSERT INTO orders params: secret', { cause });
+        throw Object.assign(wrapped, { retryable, status, statusCode });
+      }
+    }
+    app = await create(rootModule({ container: containerWith(pool) }, { controllers: [Orders] }), adapter);
+    const send = await serve(app);
+    const message = 'Internal server error [AMBIT_TX_STATEMENT_FAILED]';
     expect((await send('GET', '/')).body).toEqual({ statusCode: 500, error: 'Internal Server Error', message });
   },
 );

@@ -3,6 +3,7 @@ import type { IDatabasePool } from '@ambit/transaction';
 import { type MeterProvider, metrics, trace, type TracerProvider } from '@opentelemetry/api';
 import { Metrics, watchOutbox, watchPool } from './metrics.js';
 import { type Listener, Spans } from './spans.js';
+import { type ObservedDatabase, Statements } from './statements.js';
 
 /** Headers as a propagator reads them. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -46,6 +47,7 @@ const CHANNELS = {
   transactionRefused: 'ambit:transaction:refused',
   transactionAcquired: 'ambit:transaction:acquired',
   statement: 'ambit:transaction:statement',
+  statementOutside: 'ambit:statement:outside',
   transactionFinished: 'ambit:transaction:finished',
 } as const satisfies Record<keyof Listener, string>;
 
@@ -71,6 +73,8 @@ export interface InstrumentOptions {
   readonly meterProvider?: MeterProvider;
   /** The connection pool whose connections are counted. Default: none. */
   readonly pool?: Pick<IDatabasePool, 'size'>;
+  /** The database of that pool, which spans and metrics of statements name. Default: `{ system: 'other_sql' }`. */
+  readonly database?: ObservedDatabase;
 }
 
 /** The instrumentation in progress; `using` stops it at the end of the block. */
@@ -103,16 +107,17 @@ const NAME = '@ambit/opentelemetry';
  * ```
  */
 export function instrument(options: InstrumentOptions = {}): Instrumentation {
-  const { tracerProvider = trace, meterProvider = metrics, pool } = options;
+  const { tracerProvider = trace, meterProvider = metrics, pool, database } = options;
+  const statements = new Statements(database);
   const incoming = new IncomingRequest();
   const meter = meterProvider.getMeter(NAME);
   incoming.start();
   const stops = [
     () => incoming.stop(),
-    listen(new Spans(tracerProvider.getTracer(NAME), incoming)),
-    listen(new Metrics(meter)),
+    listen(new Spans(tracerProvider.getTracer(NAME), incoming, statements)),
+    listen(new Metrics(meter, statements)),
     watchOutbox(meter),
-    ...(pool ? [watchPool(meter, pool)] : []),
+    ...(pool ? [watchPool(meter, pool, statements.poolName)] : []),
   ];
   const stop = (): void => {
     for (const stopOne of stops.splice(0)) stopOne();

@@ -18,10 +18,15 @@ import {
   nameOf,
   type RefusedMessage,
   type ScopeMessage,
+  type StatementMessage,
 } from './spans.js';
+import type { Statements } from './statements.js';
 
-/** From an idle connection to a wait that is about to time out, in seconds. */
+/** Seconds: the first bucket is an idle connection, the last a wait that is about to time out. */
 const ACQUIRE_BOUNDARIES = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Those that the conventions ask for. */
+const OPERATION_BOUNDARIES = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
 
 /** A metric's description, and its unit. */
 const about = (unit: string, description: string): MetricOptions => ({ description, unit: `{${unit}}` });
@@ -39,10 +44,15 @@ export class Metrics implements Listener {
   readonly #failures: Counter;
   readonly #transactions: Counter;
   readonly #acquiring: Histogram;
+  readonly #operations: Histogram;
+  readonly #statements: Statements;
+  readonly #ofPool: Attributes;
   /** Scopes whose opening was counted: only their closing is counted, too. */
   readonly #counted = new WeakMap<object, Attributes>();
 
-  constructor(meter: Meter) {
+  constructor(meter: Meter, statements: Statements) {
+    this.#statements = statements;
+    this.#ofPool = { 'db.client.connection.pool.name': statements.poolName };
     this.#open = meter.createUpDownCounter('ambit.scope.open', about('scope', 'Scopes that are open'));
     this.#opened = meter.createCounter('ambit.scope.opened', about('scope', 'Scopes opened so far'));
     this.#ended = meter.createCounter('ambit.scope.ended', about('scope', 'Scopes closed so far'));
@@ -52,6 +62,16 @@ export class Metrics implements Listener {
     this.#transactions = meter.createCounter('ambit.transaction.count', outcomes);
     const waits = seconds('How long transactions waited for a connection', ACQUIRE_BOUNDARIES);
     this.#acquiring = meter.createHistogram('db.client.connection.wait_time', waits);
+    const durations = seconds('Duration of database client operations.', OPERATION_BOUNDARIES);
+    this.#operations = meter.createHistogram('db.client.operation.duration', durations);
+  }
+
+  statement({ sql, milliseconds, error }: StatementMessage): void {
+    this.#operations.record(milliseconds / 1000, this.#statements.describe(sql, error).metric);
+  }
+
+  statementOutside(message: StatementMessage): void {
+    this.statement(message);
   }
 
   scopeOpened({ scope }: ScopeMessage): void {
@@ -74,12 +94,12 @@ export class Metrics implements Listener {
   }
 
   transactionRefused({ milliseconds }: RefusedMessage): void {
-    this.#acquiring.record(milliseconds / 1000);
+    this.#acquiring.record(milliseconds / 1000, this.#ofPool);
     this.#transactions.add(1, { 'ambit.transaction.outcome': 'refused' });
   }
 
   transactionAcquired({ milliseconds }: AcquiredMessage): void {
-    this.#acquiring.record(milliseconds / 1000);
+    this.#acquiring.record(milliseconds / 1000, this.#ofPool);
   }
 
   transactionFinished({ outcome }: EndedMessage): void {
@@ -88,7 +108,7 @@ export class Metrics implements Listener {
 }
 
 /** Reports the size of the pool at each collection. Returns the function that stops it. */
-export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>): () => void {
+export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>, name: string): () => void {
   const states = about('connection', 'Connections of the pool, by state');
   const connections = meter.createObservableUpDownCounter('db.client.connection.count', states);
   const callers = about('request', 'Callers that wait for a connection');
@@ -96,9 +116,10 @@ export function watchPool(meter: Meter, pool: Pick<IDatabasePool, 'size'>): () =
   const observe = (result: BatchObservableResult): void => {
     const { size } = pool;
     if (!size) return;
-    result.observe(connections, size.open - size.idle, { 'db.client.connection.state': 'used' });
-    result.observe(connections, size.idle, { 'db.client.connection.state': 'idle' });
-    result.observe(pending, size.waiting);
+    const ofPool = { 'db.client.connection.pool.name': name };
+    result.observe(connections, size.open - size.idle, { ...ofPool, 'db.client.connection.state': 'used' });
+    result.observe(connections, size.idle, { ...ofPool, 'db.client.connection.state': 'idle' });
+    result.observe(pending, size.waiting, ofPool);
   };
   meter.addBatchObservableCallback(observe, [connections, pending]);
   return () => meter.removeBatchObservableCallback(observe, [connections, pending]);

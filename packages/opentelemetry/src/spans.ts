@@ -1,7 +1,7 @@
-import { withoutLiterals } from '@ambit/transaction/host';
 import {
   type Context,
   context,
+  isSpanContextValid,
   propagation,
   type Span,
   SpanKind,
@@ -10,6 +10,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import type { IncomingRequest } from './instrument.js';
+import type { Statements } from './statements.js';
 
 /** The fields of a scope that the channels publish; scopes of any container library with these fields work. */
 export interface Scope {
@@ -37,7 +38,9 @@ export interface AcquiredMessage extends ScopeMessage {
   readonly milliseconds: number;
 }
 
-export interface StatementMessage extends ScopeMessage {
+export interface StatementMessage {
+  /** Undefined outside of a transaction. */
+  readonly scope?: Scope;
   readonly sql: string;
   readonly milliseconds: number;
   readonly error?: unknown;
@@ -57,6 +60,7 @@ export interface Listener {
   transactionRefused?(message: RefusedMessage): void;
   transactionAcquired?(message: AcquiredMessage): void;
   statement?(message: StatementMessage): void;
+  statementOutside?(message: StatementMessage): void;
   transactionFinished?(message: EndedMessage): void;
 }
 
@@ -69,12 +73,6 @@ export function kindOf({ tags = [] }: Scope): string {
 export function nameOf(key: unknown): string {
   return typeof key === 'function' ? key.name || '(anonymous class)' : String(key);
 }
-
-/** The text of a statement without literals. Parameters are not part of the text. */
-export const masked = (sql: string): string => withoutLiterals(sql, { text: '?', number: '?' }).trim();
-
-/** The first word of a masked statement. There are few of them, as it must be for names of spans. */
-export const operationOf = (maskedSql: string): string => /^\w+/.exec(maskedSql)?.[0].toUpperCase() ?? 'STATEMENT';
 
 /** Weak, so that a scope that nobody disposes is garbage-collected together with its span. */
 const spans = new WeakMap<object, Span>();
@@ -124,20 +122,22 @@ export function traceIdsOf(scope: object): TraceIds | undefined {
   return ids && trace.isSpanContextValid(ids) ? { trace_id: ids.traceId, span_id: ids.spanId } : undefined;
 }
 
-/** How long a transaction waits for the disposal of its scope by default. */
+/** The time that a transaction waits for the disposal of its scope by default. */
 const DISPOSAL_TIMEOUT_MS = 10_000;
 
 /** One span per request scope, per transaction, and per statement. */
 export class Spans implements Listener {
   readonly #tracer: Tracer;
   readonly #incoming: IncomingRequest;
+  readonly #statements: Statements;
   /** Open scopes that publish their closing. Scopes of another container library publish nothing. */
   readonly #open = new WeakSet<object>();
   /** Scopes whose transaction is committed or rolled back, with the timer that ends the span if the scope never closes. */
   readonly #closing = new WeakMap<object, NodeJS.Timeout>();
 
-  constructor(tracer: Tracer, incoming: IncomingRequest) {
+  constructor(tracer: Tracer, incoming: IncomingRequest, statements: Statements) {
     this.#tracer = tracer;
+    this.#statements = statements;
     this.#incoming = incoming;
   }
 
@@ -176,19 +176,16 @@ export class Spans implements Listener {
   }
 
   statement({ scope, sql, milliseconds, error }: StatementMessage): void {
-    const text = masked(sql);
-    const operation = operationOf(text);
-    const span = this.#tracer.startSpan(
-      operation,
-      {
-        kind: SpanKind.CLIENT,
-        startTime: Date.now() - milliseconds,
-        attributes: { 'db.operation.name': operation, 'db.query.text': text },
-      },
-      this.#contextOf(scope),
-    );
+    const { name, span: attributes } = this.#statements.describe(sql, error);
+    const startTime = Date.now() - milliseconds;
+    const around = scope ? this.#contextOf(scope) : context.active();
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime, attributes }, around);
     if (error !== undefined) fail(span, error);
     span.end();
+  }
+
+  statementOutside(message: StatementMessage): void {
+    this.statement(message);
   }
 
   transactionFinished({ scope, outcome, error }: EndedMessage): void {
@@ -223,9 +220,19 @@ export class Spans implements Listener {
     const outer = scope.parent && spans.get(scope.parent);
     const active = context.active();
     if (outer) return trace.setSpan(active, outer);
-    if (trace.getSpan(active) || !this.#incoming.headers) return active;
-    return propagation.extract(active, this.#incoming.headers);
+    const { headers } = this.#incoming;
+    if (trace.getSpan(active) || !headers) return active;
+    // An SDK that is set up without a propagator has none that reads anything.
+    return propagation.fields().length > 0 ? propagation.extract(active, headers) : traceOf(active, headers);
   }
+}
+
+/** The trace that the header `traceparent` names, as https://www.w3.org/TR/trace-context says. */
+function traceOf(active: Context, { traceparent }: NonNullable<IncomingRequest['headers']>): Context {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/.exec(String(traceparent)) ?? [];
+  const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
+  return isSpanContextValid(parent) ? trace.setSpanContext(active, parent) : active;
 }
 
 const isRequest = ({ tags }: Scope): boolean => tags?.includes('request') ?? false;

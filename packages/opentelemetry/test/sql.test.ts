@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { masked, operationOf } from '../src/spans.js';
+import * as registry from '@opentelemetry/semantic-conventions';
+import { masked, operationOf, Statements } from '../src/statements.js';
 
 describe('the text of a statement', () => {
   it.each([
@@ -76,4 +77,39 @@ describe('the text of a statement', () => {
     expect(operationOf(masked("'secret'"))).toBe('STATEMENT');
     expect(operationOf(masked('42abc'))).toBe('STATEMENT');
   });
+});
+
+describe('what a statement is called', () => {
+  const named = (sql: string): string => new Statements().describe(sql, undefined).name;
+
+  it.each([
+    ['SELECT * FROM orders WHERE id = $1', 'SELECT orders'],
+    [
+      'SELECT * FROM "order lines" l LEFT JOIN public.products p ON p.id = l.product',
+      'SELECT order lines public.products',
+    ],
+    ['INSERT INTO orders (id) SELECT id FROM drafts ON CONFLICT DO UPDATE SET id = 1', 'INSERT orders drafts'],
+    ['UPDATE ONLY orders SET paid = true WHERE a IS DISTINCT FROM b', 'UPDATE orders'],
+    ['DELETE FROM orders', 'DELETE orders'],
+    ['SELECT * FROM unnest($1::int[]) FOR UPDATE SKIP LOCKED', 'SELECT'],
+    ['SELECT * FROM (SELECT 1 FROM orders) o', 'SELECT orders'],
+    ["SELECT 'FROM secret'", 'SELECT'],
+    ['COMMIT', 'COMMIT'],
+  ])('%s', (sql, name) => {
+    expect(named(sql)).toBe(name);
+  });
+
+  it('is cut where the convention says so', () => {
+    expect(named(`SELECT * FROM ${'x'.repeat(300)}`)).toHaveLength(255);
+  });
+});
+
+it('every attribute is one of the stable registry', () => {
+  const known = new Set<unknown>(Object.values(registry));
+  const failed = Object.assign(new Error('no'), { sqlState: '23505' });
+  const database = { system: 'postgresql', namespace: 'shop', address: 'localhost', port: 5433 };
+  const { span } = new Statements(database).describe('SELECT 1 FROM a', failed);
+  expect(Object.keys(span)).toHaveLength(10);
+  expect(Object.keys(span).filter((name) => !known.has(name))).toEqual([]);
+  expect(known).toContain('db.client.operation.duration');
 });

@@ -1,25 +1,36 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { request } from 'node:http';
-import { SpanStatusCode, trace, context } from '@opentelemetry/api';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { Container } from '@ambit/container';
 import { FakePool } from '@ambit/transaction/testing';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Instrumentation, instrument, spanOf, traceIdsOf } from '../src/index.js';
 import { type App, hosts } from './support/hosts.js';
 import { Telemetry } from './support/telemetry.js';
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const PARENT_ID = 'b7ad6b7169203331';
+const DATABASE = { system: 'postgresql', namespace: 'shop|public', address: 'db.internal', port: 6432 };
 
 describe.each(Object.entries(hosts))('on %s', (_name, open) => {
   let app: App;
   let telemetry: Telemetry;
   let instrumentation: Instrumentation;
+  let failing: boolean;
 
   beforeEach(async () => {
     telemetry = new Telemetry();
-    app = await open(new FakePool());
-    instrumentation = instrument({ ...telemetry.providers, pool: app.pool });
+    failing = false;
+    app = await open(
+      new FakePool({ faultAt: (at) => ({ ms: 0, kind: failing && at === 'query' ? 'refused' : 'none' }) }),
+    );
+    instrumentation = instrument({ ...telemetry.providers, pool: app.pool, database: DATABASE });
   });
 
   afterEach(async () => {
@@ -44,7 +55,7 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
   it('an order is a request span, with a transaction span, with a statement span', async () => {
     expect(await send('POST', '/orders')).toBe(201);
 
-    const [order, transaction, statement] = ['request scope', 'transaction', 'INSERT'].map((name) =>
+    const [order, transaction, statement] = ['request scope', 'transaction', 'INSERT orders'].map((name) =>
       telemetry.span(name),
     );
     expect(transaction?.parentSpanContext?.spanId).toBe(order?.spanContext().spanId);
@@ -53,13 +64,43 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
     expect(transaction?.status.code).toBe(SpanStatusCode.UNSET);
   });
 
-  it('a statement shows no values', async () => {
+  it('a statement has what the conventions name, and no values', async () => {
     await send('POST', '/orders');
 
-    expect(telemetry.span('INSERT')?.attributes['db.query.text']).toBe('INSERT INTO orders VALUES ($1, ?)');
+    const ofMetric = {
+      'db.system.name': 'postgresql',
+      'db.namespace': 'shop|public',
+      'server.address': 'db.internal',
+      'server.port': 6432,
+      'db.operation.name': 'INSERT',
+      'db.collection.name': 'orders',
+      'db.query.summary': 'INSERT orders',
+    };
+    const { attributes, kind } = telemetry.span('INSERT orders') ?? {};
+    expect(kind).toBe(SpanKind.CLIENT);
+    expect(attributes).toEqual({ ...ofMetric, 'db.query.text': 'INSERT INTO orders VALUES ($1, ?)' });
+    expect(await telemetry.values('db.client.operation.duration')).toMatchObject([
+      {
+        attributes: ofMetric,
+        value: { count: 1, buckets: { boundaries: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10] } },
+      },
+    ]);
   });
 
-  it('an incoming trace is continued', async () => {
+  it('a statement that fails has the SQLSTATE, in a transaction and outside of one', async () => {
+    failing = true;
+    await send('POST', '/orders');
+    await app.pool.query('SELECT a FROM b').catch(() => undefined);
+
+    const failed = { 'error.type': '55000', 'db.response.status_code': '55000' };
+    expect(telemetry.span('INSERT orders')?.attributes).toMatchObject(failed);
+    expect(telemetry.span('SELECT b')?.attributes).toMatchObject(failed);
+    expect(await telemetry.values('db.client.operation.duration')).toHaveLength(2);
+  });
+
+  it.each(['with a propagator', 'without one, as in the README'])('an incoming trace is continued %s', async (set) => {
+    if (set !== 'with a propagator') propagation.disable();
+    onTestFinished(() => void propagation.setGlobalPropagator(new W3CTraceContextPropagator()));
     await send('GET', '/users', { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` });
 
     const span = telemetry.span('request scope');
@@ -122,6 +163,42 @@ describe.each(Object.entries(hosts))('on %s', (_name, open) => {
 
     expect(telemetry.spans).toEqual([]);
     expect(await telemetry.values('ambit.scope.opened')).toEqual([]);
+  });
+});
+
+it('OTLP exporters send an order as a collector reads it', async () => {
+  const sent = new Map<unknown, Record<string, unknown>>();
+  const keep = (_: string, value: unknown): unknown => {
+    const { name } = Object(value) as Record<string, unknown>;
+    if (name !== undefined) sent.set(name, value as Record<string, unknown>);
+    return value;
+  };
+  const collector = createServer((message, response) => {
+    void text(message).then((body) => {
+      JSON.parse(body, keep);
+      response.end('{}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(collector, 'listening');
+  const url = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  const telemetry = new Telemetry(new OTLPTraceExporter({ url }), new OTLPMetricExporter({ url }));
+  const app = await hosts.Express(new FakePool());
+  using _ = instrument({ ...telemetry.providers, pool: app.pool, database: DATABASE });
+  await fetch(`${app.url}/orders`, { method: 'POST', headers: { traceparent: `00-${TRACE_ID}-${PARENT_ID}-01` } });
+  await app.close();
+  await telemetry.shutdown();
+  collector.close();
+
+  const [order, transaction, statement] = ['request scope', 'transaction', 'INSERT orders'].map((name) =>
+    sent.get(name),
+  );
+  expect(order).toMatchObject({ traceId: TRACE_ID, parentSpanId: PARENT_ID });
+  expect(transaction).toMatchObject({ traceId: TRACE_ID, parentSpanId: order?.['spanId'] });
+  expect(statement).toMatchObject({ traceId: TRACE_ID, parentSpanId: transaction?.['spanId'], kind: 3 });
+  expect(statement?.['attributes']).toContainEqual({ key: 'server.port', value: { intValue: 6432 } });
+  expect(sent.get('db.client.operation.duration')).toMatchObject({
+    unit: 's',
+    histogram: { dataPoints: [{ count: 1 }] },
   });
 });
 

@@ -43,6 +43,8 @@ export interface RequestClient {
   readonly signal: AbortSignal;
   /** Keeps the platform running until the promise, which never rejects, has settled. */
   readonly waitUntil?: ((disposing: Promise<void>) => void) | undefined;
+  /** A connection works for the request that opened it only, as in Workers: a pool of the application is refused. Default: false. */
+  readonly ownsConnections?: boolean | undefined;
 }
 
 /**
@@ -108,6 +110,7 @@ export class ActiveRequest {
    * @internal Opens the scope. That of a request which is disposed already is disposed at once.
    */
   openScope(parent: IContainer, options: OpenOptions): IContainer {
+    if (this.#client?.ownsConnections) this.scopes.refuseSharedPool(parent);
     try {
       const scope = (this.scope = this.currentScope = parent.createScope(options));
       (scope as OfRequest)[ACTIVE_REQUEST] = this;
@@ -137,7 +140,7 @@ export class ActiveRequest {
   }
 
   /**
-   * Whether this failed only because the client has left: there is nobody to respond to, and nothing to report.
+   * Tells if this failed only because the client has left: there is nobody to respond to, and nothing to report.
    *
    * @param error - what the handler of the request failed with, or its transaction
    * @returns false for every other failure
@@ -297,7 +300,7 @@ export class ActiveRequest {
   }
 }
 
-/** How long `drain()` waits. */
+/** The time that `drain()` waits. */
 export interface DrainRequestsOptions {
   /** After this long `drain()` rejects, with the requests still open; `Infinity`: never. Default 10 s. */
   readonly timeoutMs?: number;
@@ -305,7 +308,7 @@ export interface DrainRequestsOptions {
 
 /** How scopes are opened, how many requests are taken on, and who is notified of a disposal that failed. */
 export interface RequestScopesOptions<Q = Request> extends RequestOptions<Q> {
-  /** How many requests may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: no limit. */
+  /** The number of requests that may be in progress. A further one fails with `AMBIT_HTTP_OVERLOADED`. Default: no limit. */
   readonly maxRequests?: number;
   /** Requests that are never refused, such as the liveness probe. Default: none. */
   readonly isEssential?: (request: Q) => boolean;
@@ -320,6 +323,9 @@ function checkOptions<Q>(options: RequestScopesOptions<Q>): void {
   checkFunctions(options, 'isEssential', 'onDisposeError');
   if (options.maxRequests !== undefined) checkCount('maxRequests', options.maxRequests);
 }
+
+const SHARED_POOL =
+  "IDatabasePool belongs to the application, but in a Worker a connection works only in the request that opened it, and others would hang. Let each request have its own: IDatabasePool: make('request', () => createPostgresPool({ connectionString, max: 1 })), as in docs/guides/workers.md";
 
 const REQUEST_TAGS: readonly string[] = ['request'];
 
@@ -344,7 +350,7 @@ const REQUEST_TAGS: readonly string[] = ['request'];
  * ```
  */
 export class RequestScopes<Q = Request, C = unknown> {
-  /** Whether the scope is `currentScope()` for what `run()` of a request calls. */
+  /** True if the scope is `currentScope()` for what `run()` of a request calls. */
   readonly isCurrent: boolean;
   /** True if a response of this status rolls back, where the route says nothing else. */
   readonly rollbackOn: ((status: number) => boolean) | undefined;
@@ -354,13 +360,14 @@ export class RequestScopes<Q = Request, C = unknown> {
   readonly #caller: string;
   readonly #max: number;
   #inProgress = 0;
-  /** How many request scopes are not disposed yet. Every request reads it: a property costs less than a getter. */
+  /** The number of request scopes that are not disposed yet. Every request reads it: a property costs less than a getter. */
   openRequests = 0;
   /** Resolve the calls of `drain()` that wait until all are disposed. */
   readonly #draining = new Set<() => void>();
-  /** Those whose signal aborts when `drain()` is called. */
+  /** Requests whose signal aborts when `drain()` is called. */
   readonly #listening = new Set<ActiveRequest>();
   #isDraining = false;
+  #sharesNoPool = false;
 
   /**
    * Checks the arguments when the application starts.
@@ -459,6 +466,20 @@ export class RequestScopes<Q = Request, C = unknown> {
     const scope = active.openScope(parent, this.#opened);
     if (register) await active.run(() => register(scope, request));
     if (start && !active.isOver) await active.run(() => startServices(scope, this.#caller));
+  }
+
+  /**
+   * @internal Refuses a pool that several requests would use, where connections belong to one. Looks at the first request only.
+   */
+  refuseSharedPool(parent: IContainer): void {
+    if (this.#sharesNoPool) return;
+    try {
+      parent.resolve('IDatabasePool');
+    } catch {
+      this.#sharesNoPool = true;
+      return;
+    }
+    throw new HttpError('AMBIT_OPTION', SHARED_POOL);
   }
 
   /**

@@ -67,13 +67,18 @@ export class HttpError extends Error {
     this.unavailable = code === 'AMBIT_HTTP_OVERLOADED' || code === 'AMBIT_DRAINING';
     this.status = this.statusCode = this.unavailable ? 503 : 500;
   }
+
+  /** For the response: `retry-after` where a retry may succeed. Express, Fastify and NestJS send it. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.unavailable ? { 'retry-after': '1' } : {};
+  }
 }
 
 function messageOf(code: HttpErrorCode, detail: string | undefined): string {
   const message = detail === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${detail}`;
   // The specification fixes the message of `commitTransaction()`.
   if (message === MESSAGES.AMBIT_HTTP_NO_TRANSACTION) return message;
-  return `${message} [${code}, see docs/errors.md#${code.toLowerCase()}]`;
+  return `${message} [npx ambit explain ${code}]`;
 }
 
 /** The response to a failed request where the application has no error handler. */
@@ -101,6 +106,61 @@ export function responseTo(error: unknown): ErrorStatus {
   return { status, retryAfter: mayRetry ? 1 : undefined, isExpected: isTemporary || status < 500 };
 }
 
+/** The body of an error response as RFC 9457 has it, `application/problem+json`. */
+export interface ProblemDetails {
+  /** `about:blank`: the status says what kind of problem it is. */
+  readonly type: string;
+  /** The status of the response. */
+  readonly status: number;
+  /** The text that clients may read: the message of an error below 500. */
+  readonly detail: string;
+  /** The code of an error of ours. */
+  readonly code?: string;
+}
+
+/** An error response, for whatever the host responds with. */
+export interface ProblemResponse {
+  /** The status of the error from 400 on. */
+  readonly status: number;
+  /** `Content-Type`, and `Retry-After` where nothing was stored and a retry may succeed. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The body, to send as JSON. */
+  readonly body: ProblemDetails;
+}
+
+/**
+ * The response to an error as problem details (RFC 9457), for the error handler of any host. Only what the application meant for its clients is
+ * in it: the message of an error below 500, and the code of ours.
+ *
+ * @param error - what was thrown
+ * @returns status, headers and body
+ *
+ * @example
+ * ```ts
+ * import { problemOf } from '@ambit/http';
+ * import type { ErrorRequestHandler } from 'express';
+ *
+ * const onError: ErrorRequestHandler = (error, _req, res, _next) => {
+ *   const { status, headers, body } = problemOf(error);
+ *   res.status(status).set(headers).send(JSON.stringify(body));
+ * };
+ * ```
+ */
+export function problemOf(error: unknown): ProblemResponse {
+  const { message, code, unavailable } = Object(error) as Record<string, unknown>;
+  const { status, retryAfter } = responseTo(error);
+  const isOurs = typeof code === 'string' && code.startsWith('AMBIT_');
+  const detail = unavailable === true ? 'Try again later' : status < 500 ? String(message) : 'Internal error';
+  return {
+    status,
+    headers: {
+      'content-type': 'application/problem+json',
+      ...(retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) }),
+    },
+    body: { type: 'about:blank', status, detail, ...(isOurs ? { code } : {}) },
+  };
+}
+
 function isErrorStatus(status: unknown): status is number {
   return Number.isInteger(status) && (status as number) >= 400 && (status as number) < 600;
 }
@@ -116,7 +176,7 @@ const AFTER_DISCONNECT: ReadonlySet<unknown> = new Set([
 const MOST_CAUSES = 10;
 
 /**
- * Whether the work failed because the client has left: then nobody waits for a response, and nothing has failed, so hosts call
+ * Tells if the work failed because the client has left: then nobody waits for a response, and nothing has failed, so hosts call
  * no error handler and report nothing.
  *
  * @param error - what the handler of a request failed with whose client has disconnected
@@ -127,7 +187,7 @@ export function isAfterDisconnect(error: unknown): boolean {
 }
 
 /**
- * Whether an error says that the client has left.
+ * Tells if an error says that the client has left.
  *
  * @param error - the error, such as that of a transaction
  * @returns whether it, or one of its causes, is `AMBIT_HTTP_CLIENT_DISCONNECTED`
@@ -147,7 +207,7 @@ function codesOf(error: unknown): unknown[] {
   return codes;
 }
 
-/** Who is called with a failure that no response can carry. It may be async. */
+/** The function that is called with a failure that no response can carry. It may be async. */
 export type Reporter<Context> = ((error: unknown, context: Context) => unknown) | undefined;
 
 /**

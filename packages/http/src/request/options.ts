@@ -98,9 +98,9 @@ export interface RequestOptions<Request> {
   readonly tags?: readonly string[];
   /** Binds data of the request in its scope, before anything is resolved from it. It may be async. */
   readonly register?: (scope: IContainer, request: Request) => unknown;
-  /** Whether `onStart` of request-scoped services runs before the handler. A failure is the request's. Default false. */
+  /** True if `onStart` of request-scoped services runs before the handler. A failure is the request's. Default false. */
   readonly start?: boolean;
-  /** Whether the scope is `currentScope()` for everything that the request causes. Default false. */
+  /** True if the scope is `currentScope()` for everything that the request causes. Default false. */
   readonly current?: boolean;
   /**
    * True if a response of this status rolls back the transaction of a request, where its route does not say so itself. Default: one of

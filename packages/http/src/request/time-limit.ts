@@ -1,4 +1,4 @@
-/** From here on, `Infinity` included, timers fire at once. */
+/** Timers of this length and longer ones, `Infinity` included, fire at once. */
 const TOO_LONG_MS = 2 ** 31;
 
 /**
@@ -12,7 +12,7 @@ export function startTimer(call: () => void, ms: number): ReturnType<typeof setT
   return ms >= TOO_LONG_MS ? undefined : setTimeout(call, ms);
 }
 
-/** How long {@link settleWithin} waits. */
+/** The time that {@link settleWithin} waits. */
 export interface TimeLimit {
   /** The time in milliseconds; `Infinity` for no limit. */
   readonly ms: number;

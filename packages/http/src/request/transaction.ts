@@ -6,7 +6,12 @@ import { HttpError } from './errors.js';
 import { checkFunctions } from './options.js';
 
 /** The options of the transaction of a handler, and when its response rolls back. */
-export interface RequestTransactionOptions<Q = Request> extends Omit<TransactionOptions, 'onError' | 'signal'> {
+export interface RequestTransactionOptions<Q = Request> extends Omit<
+  TransactionOptions,
+  'onError' | 'signal' | 'readOnly'
+> {
+  /** Also `'safe-methods'`: requests with GET, HEAD, OPTIONS and QUERY (RFC 10008, Node 22 and newer) begin read-only. */
+  readonly readOnly?: boolean | 'safe-methods';
   /** Called with failures that change no outcome. Default: a process warning. */
   readonly onError?: (error: TransactionError, request: Q) => void;
   /** True if a response of this status rolls back. Default: as the application says, or one of 500 or more does. */
@@ -29,6 +34,24 @@ export interface PreparedTransactionOptions extends Pick<RequestTransactionOptio
  */
 export function prepareTransactionOptions<Q>(
   options: RequestTransactionOptions<Q>,
+): (request: Q) => PreparedTransactionOptions {
+  const { readOnly, ...others } = options;
+  if (readOnly !== 'safe-methods') return prepareAlike({ ...others, ...(readOnly !== undefined && { readOnly }) });
+  const reads = prepareAlike({ ...others, readOnly: true });
+  const writes = prepareAlike(others);
+  return (request) => (hasSafeMethod(request) ? reads : writes)(request);
+}
+
+const SAFE_METHODS: ReadonlySet<unknown> = new Set(['GET', 'HEAD', 'OPTIONS', 'QUERY']);
+
+/** The contexts of Hono and h3 have the request as `req`. */
+function hasSafeMethod(request: unknown): boolean {
+  const { method, req } = request as { readonly method?: string; readonly req?: { readonly method: string } };
+  return SAFE_METHODS.has(method ?? req?.method);
+}
+
+function prepareAlike<Q>(
+  options: Omit<RequestTransactionOptions<Q>, 'readOnly'> & Pick<TransactionOptions, 'readOnly'>,
 ): (request: Q) => PreparedTransactionOptions {
   checkFunctions(options, 'onError', 'rollbackOn');
   const { onError, rollbackOn, ...others } = options;
@@ -76,7 +99,7 @@ const ABANDONED: ReadonlySet<string> = new Set(['AMBIT_TX_ABORTED', 'AMBIT_TX_TI
  * ```
  */
 export class RequestTransaction {
-  /** Whether a response of this status rolls back. */
+  /** True if a response of this status rolls back. */
   readonly rollbackOn: (status: number) => boolean;
   /** Set by a host whose error handlers respond at the time limit: what they respond is sent as it is. */
   timeout: TransactionError | undefined = undefined;
@@ -229,7 +252,7 @@ function isServerError(status: number): boolean {
 
 const KNOWN_BEFORE: ReadonlySet<string> = new Set(['AMBIT_TX_FINISHED', 'AMBIT_TX_FAILED']);
 
-/** Whether the handler could know before COMMIT that nothing will be committed: then its error response is true. */
+/** True if the handler could know before COMMIT that nothing will be committed: then its error response is true. */
 function isKnownBefore(error: unknown): boolean {
   return error instanceof TransactionError && KNOWN_BEFORE.has(error.code);
 }

@@ -7,12 +7,14 @@ import {
   InMemoryMetricExporter,
   MeterProvider,
   PeriodicExportingMetricReader,
+  type PushMetricExporter,
 } from '@opentelemetry/sdk-metrics';
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
+  type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
 
 propagation.setGlobalPropagator(new W3CTraceContextPropagator());
@@ -20,14 +22,18 @@ context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
 
 const FOREVER_MS = 2 ** 31 - 1;
 
-/** The SDK as an application would set it up, but for exporters that keep what they are given. */
+/** The SDK as an application would set it up; exporters keep what they are given, unless there are others. */
 export class Telemetry {
   readonly #spans = new InMemorySpanExporter();
   readonly #metrics = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  readonly tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(this.#spans)] });
-  readonly meterProvider = new MeterProvider({
-    readers: [new PeriodicExportingMetricReader({ exporter: this.#metrics, exportIntervalMillis: FOREVER_MS })],
-  });
+  readonly tracerProvider: BasicTracerProvider;
+  readonly meterProvider: MeterProvider;
+
+  constructor(spans: SpanExporter = this.#spans, exporter: PushMetricExporter = this.#metrics) {
+    this.tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: FOREVER_MS });
+    this.meterProvider = new MeterProvider({ readers: [reader] });
+  }
 
   get providers(): Pick<Telemetry, 'tracerProvider' | 'meterProvider'> {
     const { tracerProvider, meterProvider } = this;
