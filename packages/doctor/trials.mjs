@@ -5,17 +5,16 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { run } from './dist/run.js';
+import { command } from './dist/command.js';
 
 /** @param {string} folder @returns {{ files: number, reports: { file: string, line: number, rule: string }[] }} */
 function reportsOf(folder) {
   process.chdir(folder);
   const printed = [''];
-  run(
-    ['.', '--json'],
-    (text) => void printed.push(text),
-    (text) => void process.stderr.write(text),
-  );
+  command(['.', '--json'], {
+    print: (text) => void printed.push(text),
+    complain: (text) => void process.stderr.write(text),
+  });
   return JSON.parse(printed.join(''));
 }
 

@@ -15,7 +15,7 @@ import {
   type QueryBuilder,
 } from './project.js';
 
-/** What the command reads and writes. */
+/** The streams that the command reads and writes. */
 export interface Surroundings {
   readonly cwd: string;
   /** `npm_config_user_agent`, which every package manager sets, as in `pnpm/10.1.0 npm/? node/v22.0.0 linux x64`. */
@@ -23,11 +23,11 @@ export interface Surroundings {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   readonly error: NodeJS.WritableStream;
-  /** Whether somebody can be asked. */
+  /** True if somebody can be asked. */
   readonly isInteractive: boolean;
 }
 
-/** What has to be known. The first of the values is the default; a folder may have any other name, too. */
+/** The questions. The first of the values is the default; a folder may have any other name, too. */
 const QUESTIONS = {
   folder: { title: 'Folder', values: ['my-shop'] },
   host: { title: 'Host', values: HOSTS },
@@ -53,7 +53,7 @@ Writes a project into a new folder: an API for orders, with transactions and a t
   --help, --version
 `;
 
-/** What the user can correct: only its message is shown. */
+/** A mistake that the user can correct: only its message is shown. */
 class UsageError extends Error {}
 
 /**
@@ -236,9 +236,14 @@ function nextSteps(
   packageManager: PackageManager,
 ): string {
   const path = relative(cwd, folder);
+  // In a clone of the repository, whose packages npm does not have.
+  const clone = join(import.meta.dirname, '../../..');
+  const inClone = resolve(cwd) === clone && existsSync(join(clone, 'tools/install-in.mjs'));
+  const install = inClone ? [] : [`${packageManager} install`];
   const steps = [
+    ...(inClone ? [`npm run install-in ${path}`] : []),
     ...(path === '' ? [] : [`cd ${path.includes(' ') ? `"${path}"` : path}`]),
-    `${packageManager} install`,
+    ...install,
     ...('compose.yaml' in files ? ['docker compose up --detach --wait'] : []),
     `${packageManager} run dev`,
   ];

@@ -1,14 +1,15 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
+import { agentsOf, dockerfileOf, workflowOf } from './delivery.js';
 import { readmeOf } from './readme.js';
 
-/** What the application listens with. */
+/** The host that the application listens with. */
 export type Host = 'express' | 'fastify' | 'hono';
-/** Where it stores. */
+/** The database that it stores in. */
 export type Database = 'sqlite' | 'postgres';
-/** What writes its SQL; with `none`, you do. */
+/** The library that writes its SQL; with `none`, you do. */
 export type QueryBuilder = 'none' | 'kysely' | 'drizzle' | 'knex';
-/** What installs and runs it. */
+/** The package manager that installs and runs it. */
 export type PackageManager = 'npm' | 'pnpm' | 'yarn' | 'bun';
 
 /** The hosts that are offered. */
@@ -20,17 +21,17 @@ export const QUERY_BUILDERS: readonly QueryBuilder[] = ['none', 'kysely', 'drizz
 /** The package managers that are known. */
 export const PACKAGE_MANAGERS: readonly PackageManager[] = ['npm', 'pnpm', 'yarn', 'bun'];
 
-/** What a project is made of. */
+/** The choices that a project is made of. */
 export interface ProjectOptions {
   /** The name in its package.json. */
   readonly name: string;
-  /** What it listens with. */
+  /** The host that it listens with. */
   readonly host: Host;
-  /** Where it stores. */
+  /** The database that it stores in. */
   readonly database: Database;
-  /** What writes its SQL. */
+  /** The library that writes its SQL. */
   readonly queryBuilder: QueryBuilder;
-  /** What its README.md installs and runs it with. Default `npm`. */
+  /** The package manager of its README.md, Dockerfile and workflow. Default `npm`. */
   readonly packageManager?: PackageManager;
 }
 
@@ -42,7 +43,7 @@ interface Needs {
 
 const EVERY: Needs = {
   dependencies: ['@ambit/container', '@ambit/transaction'],
-  devDependencies: ['@types/node', 'tsx', 'typescript', 'vitest'],
+  devDependencies: ['@types/node', 'oxfmt', 'oxlint', 'tsx', 'typescript', 'vitest'],
 };
 
 const NEEDS: Readonly<Record<Host | Database | QueryBuilder, Needs>> = {
@@ -58,11 +59,14 @@ const NEEDS: Readonly<Record<Host | Database | QueryBuilder, Needs>> = {
   knex: { dependencies: ['@ambit/orm', 'knex'] },
 };
 
+/** This repository installs them apart from its packages, in the same versions. */
+const TOOLS: Readonly<Record<string, string>> = { oxfmt: '^0.75.0', oxlint: '^1.89.0' };
+
 const ROOT = join(import.meta.dirname, '..');
 const TEMPLATE = join(ROOT, 'template');
 
 /**
- * The files of a new project. Sources are copied from `template/`; `package.json`, `README.md` and `.gitignore` are written here.
+ * The files of a new project. Sources are copied from `template/`; what depends on several choices, such as `package.json`, is written here.
  *
  * @param options - what the project is made of
  * @returns the text of each file by its path, with `/` between folders
@@ -80,6 +84,9 @@ export function projectFiles(options: ProjectOptions): Readonly<Record<string, s
   const isChosen = folderFilter(['every', host, database, queryBuilder, packageManager]);
   const written = {
     '.gitignore': gitignoreOf(database, packageManager),
+    '.github/workflows/ci.yml': workflowOf({ ...options, packageManager }),
+    'AGENTS.md': agentsOf({ ...options, packageManager }),
+    Dockerfile: dockerfileOf({ ...options, packageManager }),
     'README.md': readmeOf({ ...options, packageManager }),
     'package.json': manifestOf(options),
   };
@@ -111,6 +118,8 @@ function gitignoreOf(database: Database, packageManager: PackageManager): string
   return ignored.map((line) => `${line}\n`).join('');
 }
 
+const DEVELOPMENT = 'tsx --env-file=.env.development';
+
 function manifestOf({ name, host, database, queryBuilder }: ProjectOptions): string {
   const needs = [EVERY, NEEDS[host], NEEDS[database], NEEDS[queryBuilder]];
   const manifest = {
@@ -120,7 +129,10 @@ function manifestOf({ name, host, database, queryBuilder }: ProjectOptions): str
     type: 'module',
     scripts: {
       build: 'tsc -p tsconfig.build.json',
-      dev: 'tsx watch --env-file=.env.development src/server.ts',
+      dev: `${DEVELOPMENT} src/migrate.ts && ${DEVELOPMENT.replace('tsx', 'tsx watch')} src/server.ts`,
+      format: 'oxfmt',
+      lint: 'oxlint --deny-warnings && oxfmt --check',
+      migrate: 'node dist/migrate.js',
       start: 'node dist/server.js',
       test: 'tsc && vitest run',
     },
@@ -137,7 +149,7 @@ function versionsOf(names: readonly string[]): Record<string, string> {
   const { devDependencies } = JSON.parse(manifest) as { devDependencies: Record<string, string> };
   return Object.fromEntries(
     names.toSorted().map((name) => {
-      const version = devDependencies[name];
+      const version = devDependencies[name] ?? TOOLS[name];
       if (version === undefined) throw new Error(`devDependencies of create-ambit has no ${name}`);
       return [name, version];
     }),

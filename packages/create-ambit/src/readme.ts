@@ -9,7 +9,7 @@ const BUILDERS: Readonly<Record<QueryBuilder, string>> = {
   knex: 'through Knex',
 };
 
-/** What the page says about a database. */
+/** The sentences of the page about a database. */
 const DATABASES: Readonly<
   Record<Database, { name: string; start: string; place: string; tested: string; setting: string }>
 > = {
@@ -61,15 +61,18 @@ There are ten apples. A \`quantity\` beyond that inserts its order, fails at the
 ${run} test
 \`\`\`
 
-It checks the types, and with them the object graph; then it sends requests to the application. Each test runs on ${tested}, in a sandbox that
+\`${run} lint\` finds mistakes, and \`${run} format\` sets the form. The test checks the types, and with them the object graph; then it sends requests to the application. Each test runs on ${tested}, in a sandbox that
 is rolled back.
 
 ## Deploy
 
 \`\`\`sh
 ${run} build
+${run} migrate
 ${run} start
 \`\`\`
+
+\`Dockerfile\` builds an image, and \`.github/workflows/ci.yml\` runs lint, tests and build. \`/health/live\` is for restarts, \`/health/ready\`, which asks the database, for the load balancer.
 
 At SIGTERM the requests in progress have ten seconds to finish, then the pool is closed. Let the container or the service manager start \`node dist/server.js\` itself, so that
 it receives the signal. These are set in the environment:
@@ -93,11 +96,14 @@ function filesOf(host: Host, queryBuilder: QueryBuilder): readonly (readonly [fi
       'every service, its lifetime, and what it needs; `verify()` checks it when the application starts',
     ],
     ['src/app.ts', 'the routes'],
-    ...(host === 'fastify' ? [] : [['src/input.ts', 'what a request may contain'] as const]),
+    ...(host === 'fastify'
+      ? []
+      : [['src/input.ts', 'what a request may contain'] as const, ['src/log.ts', 'a line for each request'] as const]),
     ['src/order.ts', 'what an order is, and how one is refused'],
     ['src/orders.ts', 'stores orders; what it throws rolls back'],
     ...(queryBuilder === 'none' ? [] : [['src/db.ts', 'the query builder, and the types of the tables'] as const]),
-    ['src/database.ts', 'the pool, and its tables'],
+    ['src/database.ts', 'the pool'],
+    ['src/migrate.ts', 'runs the files of `migrations/` that are new'],
     ['src/config.ts', 'reads the environment'],
     ['src/server.ts', 'starts, and shuts down'],
     ['test/orders.test.ts', 'sends requests in a sandbox, with `test/client.ts`'],

@@ -35,8 +35,8 @@ test('each folder of the template is in a project, and no two of one project giv
     const folders = readdirSync(TEMPLATE).filter((folder) => isChosen(folder, words));
     for (const folder of folders) used.add(folder);
     const copied = folders.reduce((sum, folder) => sum + count(folder), 0);
-    // README.md, package.json and .gitignore are in no folder.
-    expect(Object.keys(projectFiles(project))).toHaveLength(copied + 3);
+    // README.md, package.json, .gitignore, AGENTS.md, the Dockerfile and the workflow are in no folder.
+    expect(Object.keys(projectFiles(project))).toHaveLength(copied + 6);
   }
   expect([...used].toSorted()).toEqual(readdirSync(TEMPLATE).toSorted());
 });
@@ -73,6 +73,15 @@ test('compose.yaml has the database of .env.development', () => {
   expect([url.username, url.password]).toEqual([environment.POSTGRES_USER, environment.POSTGRES_PASSWORD]);
   // The image names the database after the user.
   expect([url.pathname, `${url.host}:5432`]).toEqual([`/${environment.POSTGRES_USER}`, ports[0]]);
+});
+
+test('the workflow compares the transactions of the tests with those of the branch', () => {
+  for (const project of everyProject) {
+    const { steps } = parse(projectFiles(project)['.github/workflows/ci.yml'] ?? '').jobs.test;
+    expect(steps.map(({ run = '' }) => run)).toContainEqual(
+      expect.stringMatching(/^[a-z ]+ ambit check --base \S+[^-]*--github --plans -- (npm|pnpm|yarn|bun) run test$/),
+    );
+  }
 });
 
 test('every version is the one that this repository is tested with', () => {

@@ -3,7 +3,7 @@ import type { Program } from 'oxc-parser';
 import { Project } from './program/project.js';
 import { SourceFile } from './program/source-file.js';
 import { checks } from './rules/index.js';
-import { type Check, pageOf } from './rules/rule.js';
+import type { Check } from './rules/rule.js';
 
 interface RuleContext {
   readonly filename: string;
@@ -12,11 +12,7 @@ interface RuleContext {
 }
 
 interface Rule {
-  readonly meta: {
-    readonly type: 'problem';
-    readonly docs: { readonly description: string; readonly url: string };
-    readonly schema: [];
-  };
+  readonly meta: { readonly type: 'problem'; readonly docs: { readonly description: string }; readonly schema: [] };
   create(context: RuleContext): { Program(): void };
 }
 
@@ -41,7 +37,7 @@ function fileOf({ filename, sourceCode }: RuleContext): SourceFile {
 }
 
 const ruleOf = (check: Check): Rule => ({
-  meta: { type: 'problem', docs: { description: check.description, url: pageOf(check) }, schema: [] },
+  meta: { type: 'problem', docs: { description: check.description }, schema: [] },
   create: (context) => ({
     Program() {
       const file = fileOf(context);

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
-import { run } from './run.js';
+import { command } from './command.js';
 
-process.exitCode = run(
-  process.argv.slice(2),
-  (text) => void process.stdout.write(`${text}\n`),
-  (text) => void process.stderr.write(`${text}\n`),
-);
+process.exitCode = command(process.argv.slice(2), {
+  print: (text) => void process.stdout.write(`${text}\n`),
+  complain: (text) => void process.stderr.write(`${text}\n`),
+});

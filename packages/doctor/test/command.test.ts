@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it, test } from 'vitest';
-import { run } from '../src/run.js';
+import { command } from '../src/command.js';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'doctor-'))));
@@ -15,11 +15,10 @@ function started(files: Readonly<Record<string, string>>, ...options: string[]) 
   }
   const printed: string[] = [];
   const complained: string[] = [];
-  const code = run(
-    [folder, ...options],
-    (text) => void printed.push(text),
-    (text) => void complained.push(text),
-  );
+  const code = command([folder, ...options], {
+    print: (text) => void printed.push(text),
+    complain: (text) => void complained.push(text),
+  });
   return { code, printed: printed.join('\n'), complained: complained.join('\n') };
 }
 
@@ -30,11 +29,11 @@ export const save = () =>
   });
 `;
 
-it('prints file, line, problem, fix and page, and exits with 1', () => {
+it('prints file, line, problem, fix and the way to more, and exits with 1', () => {
   const { code, printed } = started({ 'save.ts': WRONG });
   expect(code).toBe(1);
   expect(printed).toMatch(
-    /save\.ts:4:11 {2}no-pool-in-transaction\n {2}`db` runs this query .*\n {2}Fix: .*\n {2}docs\/rules\.md#no-pool-in-transaction\n/,
+    /save\.ts:4:11 {2}no-pool-in-transaction\n {2}`db` runs this query .*\n {2}Fix: .*\n {2}\[npx @ambit\/doctor --explain no-pool-in-transaction\]\n/,
   );
   expect(printed).toContain('1 file read, 1 problem found.');
 });
@@ -70,7 +69,15 @@ it('names files that do not parse or are nested too deeply, and reads the others
   expect(printed).toContain('1 file read, 1 problem found.');
 });
 
+it('explains a rule: its harm, and a program', () => {
+  const { code, printed } = started({}, '--explain', 'no-pool-in-transaction');
+  expect(code).toBe(0);
+  expect(printed).toMatch(/^no-pool-in-transaction\n[^]*What users see[^]*```diff[^]*It reports/);
+  expect(printed).not.toContain('## no-');
+});
+
 test.each([
+  [['--explain', 'no-rule'], 'There is no rule no-rule. The rules:\n  no-'],
   [['--fix'], 'Unknown option --fix'],
   [['nothing'], 'There is no nothing'],
 ])('wrong usage %j is refused with exit code 2', (options, why) => {

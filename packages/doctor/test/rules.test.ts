@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { command } from '../src/command.js';
 import { checks } from '../src/rules/index.js';
-import { run } from '../src/run.js';
 import { all, expectedOf, linesOf, type Reported, writeCases } from './cases.js';
 import { pageOf } from './pages.js';
 
@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Runs the command on a file or folder below the one of the cases. */
 function reportsOf(path: string): Reported[] {
   const printed: string[] = [];
-  run([join(folder, path), '--json'], (text) => void printed.push(text), console.error);
+  command([join(folder, path), '--json'], { print: (text) => void printed.push(text), complain: console.error });
   return (JSON.parse(printed.join('')) as { reports: Reported[] }).reports;
 }
 

@@ -1,9 +1,9 @@
 import { errorMonitor } from 'node:events';
-import http, { type ClientRequest, type IncomingMessage } from 'node:http';
+import http, { type ClientRequest, type IncomingMessage, type OutgoingMessage } from 'node:http';
 import https from 'node:https';
 import { syncBuiltinESMExports } from 'node:module';
-import type { Bytes } from './data.js';
-import { Kept, type OpenCall, type OpenRecording, type OpenStep } from './recording.js';
+import { type Bytes, pairsOf } from './data.js';
+import { Kept, type OpenCall, type OpenRecording, type OpenStep } from './open-recording.js';
 
 /** Node's own, also while it is replaced. */
 export const realRequest = http.request;
@@ -36,7 +36,7 @@ export interface Call {
   readonly body?: Bytes;
 }
 
-/** What a call of `fetch()` asks for; a body that is a text is part of it. */
+/** The method, address and body of a call of `fetch()`; a body that is a stream is not read. */
 export function callOf(input: string | URL | Request_, init: RequestInit | undefined): Call {
   const isRequest = typeof input === 'object' && 'method' in input;
   const name = init?.method ?? (isRequest ? input.method : 'GET');
@@ -80,7 +80,7 @@ export function recordCalls(current: () => OpenRecording | undefined): () => voi
 }
 
 function begin(recording: OpenRecording, name: string, call: OpenCall): [OpenStep | undefined, OpenCall] {
-  const step = recording.begin('call', { name });
+  const step = recording.begin('call', name);
   if (step) step.call = call;
   return [step, call];
 }
@@ -112,20 +112,13 @@ function follow(request: ClientRequest, recording: OpenRecording): void {
   const written = new Kept(recording, `the body of ${request.method} ${host}`);
   const url = `${protocol}//${String(request.getHeader('host') ?? host)}${path}`;
   const [step, call] = begin(recording, request.method, { url, body: written });
-  for (const name of ['write', 'end'] as const) {
-    const real = request[name].bind(request) as (...args: unknown[]) => never;
-    request[name] = (...args: unknown[]) => {
-      written.add(args[0], args[1]);
-      return real(...args);
-    };
-  }
-  // As a listener it would change what Node does for a request without one.
+  tapWrites(request, written);
+  // A listener would change what Node does for a request without one.
   const emit = request.emit.bind(request) as (...args: unknown[]) => boolean;
   request.emit = (...args: unknown[]) => {
     if (args[0] === 'response') {
       const response = args[1] as IncomingMessage;
-      const headers = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
-      tapBody(response, keep(recording, step, call, response.statusCode ?? 0, headers));
+      tapBody(response, keep(recording, step, call, response.statusCode ?? 0, pairsOf(response.headers)));
     }
     return emit(...args);
   };
@@ -141,4 +134,15 @@ export function tapBody(message: IncomingMessage, body: Kept): void {
     if (chunk !== null) body.add(chunk, encoding);
     return push(chunk, encoding);
   };
+}
+
+/** Keeps what is sent. */
+export function tapWrites(message: OutgoingMessage, body: Kept): void {
+  for (const name of ['write', 'end'] as const) {
+    const real = message[name].bind(message) as (...args: unknown[]) => never;
+    message[name] = (...args: unknown[]) => {
+      body.add(args[0], args[1]);
+      return real(...args);
+    };
+  }
 }

@@ -18,9 +18,9 @@ export class Folder {
     this.#maxFiles = maxFiles;
   }
 
-  /** Resolves to false where it was dropped. */
-  async keep(recording: Recording): Promise<boolean> {
-    if (this.#waiting >= MOST_WAITING || this.isFull) return false;
+  /** Resolves to its path; to undefined where it was dropped. */
+  async keep(recording: Recording): Promise<string | undefined> {
+    if (this.#waiting >= MOST_WAITING || this.isFull) return undefined;
     this.#waiting += 1;
     const writing = this.#last.then(() => this.#write(recording));
     this.#last = writing.catch(() => undefined);
@@ -31,21 +31,22 @@ export class Folder {
     return (this.#files ?? 0) >= this.#maxFiles;
   }
 
-  async #write(recording: Recording): Promise<boolean> {
+  async #write(recording: Recording): Promise<string | undefined> {
     if (this.#files === undefined) {
       await mkdir(this.#path, { recursive: true, mode: 0o700 });
       await chmod(this.#path, 0o700);
       this.#files = (await readdir(this.#path)).filter((name) => name.endsWith('.json')).length;
     }
-    if (this.isFull) return false;
+    if (this.isFull) return undefined;
     this.#files += 1;
-    const file = await open(join(this.#path, nameOf(recording)), 'wx', 0o600);
+    const path = join(this.#path, nameOf(recording));
+    const file = await open(path, 'wx', 0o600);
     try {
       await file.writeFile(`${JSON.stringify(recording)}\n`);
     } finally {
       await file.close();
     }
-    return true;
+    return path;
   }
 }
 

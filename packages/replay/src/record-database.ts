@@ -1,7 +1,7 @@
 import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
 import type { Driver, Wire } from '@ambit/transaction/extension';
-import { packed, sizeOf } from './data.js';
-import type { OpenRecording, OpenStep } from './recording.js';
+import { ownCopies, sizeOf } from './data.js';
+import type { OpenRecording, OpenStep } from './open-recording.js';
 
 type Result = ExecuteResult<never>;
 type Current = () => OpenRecording | undefined;
@@ -16,10 +16,15 @@ export function recordDrivers(current: Current): (driver: Driver) => Driver {
   };
 }
 
+const behind = new WeakMap<Driver, Driver>();
+
+/** The driver of the application, whatever is in front of it. */
+export const rawOf = (driver: Driver): Driver => behind.get(driver) ?? driver;
+
 /** A driver that is as another one, but for the methods that give connections. */
 export function like(driver: Driver, own: Pick<Driver, 'connect' | 'alone'>): Driver {
   const { language, max, maxReaders, name } = driver;
-  return {
+  const front: Driver = {
     language,
     max,
     ...(maxReaders !== undefined && { maxReaders }),
@@ -31,23 +36,23 @@ export function like(driver: Driver, own: Pick<Driver, 'connect' | 'alone'>): Dr
     close: (ms) => driver.close(ms),
     ...own,
   };
+  behind.set(front, rawOf(driver));
+  return front;
 }
 
 function inFrontOf(driver: Driver, current: Current): Driver {
   const connect: Driver['connect'] = (options) => {
     const recording = current();
     if (!recording || recording.isOver) return driver.connect(options);
-    const refused = (error: unknown): never => {
-      recording.fail(recording.begin('connect', {}), error);
-      throw error;
-    };
-    try {
-      const connected = driver.connect(options);
-      if (!(connected instanceof Promise)) return new RecordedWire(connected, recording);
-      return connected.then((wire) => new RecordedWire(wire, recording), refused);
-    } catch (error) {
-      return refused(error);
-    }
+    const connected = driver.connect(options);
+    if (!(connected instanceof Promise)) return new RecordedWire(connected, recording);
+    return connected.then(
+      (wire) => new RecordedWire(wire, recording),
+      (error: unknown) => {
+        recording.note('a connection that the database refused');
+        throw error;
+      },
+    );
   };
   if (!driver.alone) return like(driver, { connect });
   const alone: Driver['alone'] = (statement, isFree) => {
@@ -57,8 +62,7 @@ function inFrontOf(driver: Driver, current: Current): Driver {
     // It is known only now whether the statement needs a connection; then it is recorded there.
     const note = (result: Result | undefined): void => {
       if (!result) return;
-      const { sql, params = [] } = statement;
-      settle(recording, recording.begin('statement', { sql, params }), result);
+      settle(recording, recording.beginStatement(statement.sql, statement.params ?? []), result);
     };
     if (!(running instanceof Promise)) note(running);
     else running.then(note, () => undefined);
@@ -69,40 +73,29 @@ function inFrontOf(driver: Driver, current: Current): Driver {
 
 /** The rows are copied, because the application may change them. */
 function settle(recording: OpenRecording, step: OpenStep | undefined, result: Result): void {
-  if (!recording.settle(step)) return;
-  const { rows = [], fields = [] } = result as Partial<ExecuteResult<Readonly<Record<string, unknown>>>>;
+  if (!recording.settle(step) || !step.statement) return;
+  const { statement } = step;
+  const { rows = [], fields } = result as Partial<ExecuteResult<Readonly<Record<string, unknown>>>>;
   const [first] = rows;
-  const columns = first && !Array.isArray(first) ? Object.keys(first) : undefined;
-  let size = columns ? sizeOf(columns) : 0;
+  statement.columns = first && !Array.isArray(first) ? Object.keys(first) : undefined;
+  statement.rowCount = result.rowCount ?? null;
+  statement.command = result.command;
+  statement.insertId = result.insertId;
+  statement.fields = fields;
+  let size = sizeOf(statement.columns);
   const copies: unknown[][] = [];
   for (const row of rows) {
     const copy = Object.values(row);
-    for (let i = 0; i < copy.length; i += 1) {
-      const cell = copy[i];
-      if (typeof cell === 'string') size += cell.length + 2;
-      else if (typeof cell !== 'object' || cell === null) size += 8;
-      else {
-        copy[i] = packed(cell);
-        size += sizeOf(copy[i]);
-      }
-    }
+    size += ownCopies(copy);
     copies.push(copy);
     if (size > MOST) break;
   }
-  step.rowCount = result.rowCount ?? null;
-  step.command = result.command;
-  step.insertId = result.insertId;
-  if (!recording.has(size)) return recording.leaveOut(step);
-  step.columns = columns;
-  step.rows = copies;
-  if (fields.length > 0) step.fields = fields.map(fieldOf);
+  if (recording.has(size)) statement.rows = copies;
+  else recording.leaveOut(step);
 }
 
 /** More rows are in no recording. */
 const MOST = 2 ** 24;
-
-const fieldOf = ({ name, dataTypeID }: Result['fields'][number]): Result['fields'][number] =>
-  dataTypeID === undefined ? { name } : { name, dataTypeID };
 
 class RecordedWire implements Wire {
   readonly synchronous: boolean;
@@ -138,11 +131,7 @@ class RecordedWire implements Wire {
   }
 
   send(sql: string, params?: readonly unknown[], options?: ExecuteOptions): Result | Promise<Result> {
-    const step = (this.#last = this.#recording.begin('statement', {
-      wire: this.#number,
-      sql,
-      ...(params && { params }),
-    }));
+    const step = (this.#last = this.#recording.beginStatement(sql, params, this.#number));
     const succeeded = (result: Result): void => {
       this.#note(step);
       settle(this.#recording, step, result);
@@ -153,7 +142,7 @@ class RecordedWire implements Wire {
     };
     try {
       const sent = this.#wire.send(sql, params, options);
-      // Not chained: a statement costs no further promise that somebody awaits.
+      // The result is not chained, so that the caller awaits no further promise.
       if (sent instanceof Promise) sent.then(succeeded, failed);
       else succeeded(sent);
       return sent;
@@ -172,10 +161,8 @@ class RecordedWire implements Wire {
   }
 
   #note(step: OpenStep | undefined): void {
-    if (!step || this.#recording.isOver) return;
-    const { outsideTransaction, isLost, lostBecause } = this.#wire;
-    step.outside = outsideTransaction;
-    step.isLost = isLost;
-    step.lostBecause = lostBecause;
+    if (!step?.statement || this.#recording.isOver) return;
+    step.statement.outside = this.#wire.outsideTransaction;
+    if (this.#wire.isLost) step.statement.lost = { because: this.#wire.lostBecause };
   }
 }

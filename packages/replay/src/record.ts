@@ -1,17 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { TransactionError } from '@ambit/transaction';
 import { checkCount, checkFunction, checkTime, inFrontOfDrivers } from '@ambit/transaction/extension';
 import { followRequests, listen } from './arrivals.js';
-import { recordCalls, tapBody } from './calls.js';
-import { tapChance } from './chance.js';
-import { packed } from './data.js';
+import { recordCalls, tapBody, tapWrites } from './calls.js';
+import { pairsOf } from './data.js';
 import { Folder } from './files.js';
+import { tapChance } from './globals.js';
+import { replays } from './in-progress.js';
 import { recordDrivers } from './record-database.js';
-import { Kept, OpenRecording, type Outcome, type Recording } from './recording.js';
+import { Kept, OpenRecording } from './open-recording.js';
+import type { Outcome, Recording } from './recording.js';
 import { redact, type RedactOptions } from './redact.js';
+import { testOf } from './test-file.js';
 
 /** Which requests are kept, where, and what is replaced in them. */
 export interface RecordOptions {
@@ -25,19 +29,19 @@ export interface RecordOptions {
   readonly slowMs?: number;
   /** Keeps the response, too, so that `ambit replay --all` can compare it. Default false. */
   readonly responses?: boolean;
-  /** What is replaced besides what always is. */
+  /** Further columns, headers, paths and patterns to replace. */
   readonly redact?: RedactOptions;
-  /** How much of one request is kept; the recording says what is missing. Default 64 KB. */
+  /** Bytes of one recording at most; it says what is missing. Default 64 KB. */
   readonly maxBytes?: number;
-  /** How many files the folder may have; further failures are not written. Default 100. */
+  /** Files in the folder at most; further failures are not written. Default 100. */
   readonly maxFiles?: number;
 }
 
-/** What records, until it is stopped. `using` stops it at the end of a block; so does the disposal of its container. */
+/** Records until it is stopped: by `stop()`, at the end of the block of a `using`, or by the disposal of its container. */
 export interface Recorder extends Disposable {
-  /** How many requests were kept. */
+  /** The number of requests that were kept. */
   readonly kept: number;
-  /** How many were not, because the folder was full or the disk slow. */
+  /** The number of requests that were not, because the folder was full or the disk slow. */
   readonly dropped: number;
   /**
    * Records the requests of a fetch handler, which no server of Node receives, as on Bun, Deno and in Workers.
@@ -53,6 +57,8 @@ export interface Recorder extends Disposable {
 }
 
 const KILOBYTE = 1024;
+/** `{ request, recording, test, file }`, after a recording was kept. */
+const recorded = channel('ambit:request:recorded');
 
 /**
  * Records what the handlers of failing requests have read from outside: the request, rows, random values, responses of other servers.
@@ -83,41 +89,49 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
   const finish = (recording: OpenRecording, status: number | undefined, left: number | undefined): void => {
     if (recording.isOver) return;
     recording.isOver = true;
-    const { error } = recording;
-    const milliseconds = Math.round(recording.milliseconds * 10) / 10;
+    const { error, milliseconds } = recording;
+    // Nearly every request: no outcome is made for it.
+    if (!options.when && status !== undefined && status < FAILURE && milliseconds < slowMs) return;
     const outcome: Outcome = {
       ...(status !== undefined && { status }),
       ...(error && { error }),
-      milliseconds,
+      milliseconds: Math.round(milliseconds * 10) / 10,
       ...(left !== undefined && { leftAfter: left }),
     };
-    void store(recording, outcome);
-  };
-  /** Nothing that fails here, such as `when()` of the application, reaches the request. */
-  const store = async (open: OpenRecording, outcome: Outcome): Promise<void> => {
+    // A fault here, such as one of the application's when(), must not reach the request.
     try {
-      if (!when(outcome) && outcome.milliseconds < slowMs) return;
-      if (files?.isFull) return void (counts.dropped += 1);
-      const id = randomBytes(3).toString('hex');
-      const recording = redact(open.toRecording(id, outcome, responses), options.redact ?? {});
-      const isKept = files ? await files.keep(recording) : (await keep?.(recording), true);
-      counts[isKept ? 'kept' : 'dropped'] += 1;
-    } catch (error) {
-      counts.dropped += 1;
-      process.emitWarning(`A recording was not kept: ${String(error)}`, { type: 'ReplayWarning' });
+      if (when(outcome) || milliseconds >= slowMs) store(recording, outcome).catch(warn);
+    } catch (error_) {
+      warn(error_);
     }
   };
+  const store = async (open: OpenRecording, outcome: Outcome): Promise<void> => {
+    if (files?.isFull) return void (counts.dropped += 1);
+    const id = randomBytes(3).toString('hex');
+    const recording = redact(open.toRecording(id, outcome, responses), options.redact ?? {});
+    const file = files ? await files.keep(recording) : await keep?.(recording);
+    const isKept = files === undefined || file !== undefined;
+    counts[isKept ? 'kept' : 'dropped'] += 1;
+    if (!isKept || !recorded.hasSubscribers) return;
+    const test = await testOf(recording);
+    recorded.publish({ request: open.request, recording, test, ...(files && { file }) });
+  };
+  const warn = (error: unknown): void => {
+    counts.dropped += 1;
+    process.emitWarning(`A recording was not kept: ${String(error)}`, { type: 'ReplayWarning' });
+  };
 
-  const begin = (request: IncomingMessage, response: ServerResponse): OpenRecording => {
+  const begin = (request: IncomingMessage, response: ServerResponse): OpenRecording | undefined => {
+    if (replays.inProgress > 0) return undefined;
     const { method = '', url = '', rawHeaders } = request;
-    const recording = new OpenRecording({ method, url, rawHeaders }, maxBytes);
+    const recording = new OpenRecording(request, { method, url, rawHeaders }, maxBytes);
     const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers;
     if (length !== '0' || coding !== undefined)
       tapBody(request, (recording.body = new Kept(recording, 'the body of the request')));
     if (responses) tapResponse(response, recording);
     response.once('close', () => {
       const isSent = response.writableFinished;
-      finish(recording, isSent ? response.statusCode : undefined, isSent ? undefined : recording.steps.length);
+      finish(recording, isSent ? response.statusCode : undefined, isSent ? undefined : recording.begun);
     });
     return recording;
   };
@@ -129,9 +143,7 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
     recordCalls(current),
     tapChance((source, make) => {
       const value = make();
-      const recording = current();
-      const step = recording?.begin('random', { name: source });
-      if (recording?.settle(step)) step.value = packed(value);
+      current()?.addRandom(source(), value);
       return value;
     }),
   ];
@@ -154,15 +166,16 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
     fetch:
       (handler) =>
       async (request, ...rest) => {
+        if (replays.inProgress > 0) return handler(request, ...rest);
         const { method, url, headers } = request;
-        const recording = new OpenRecording({ method, url, rawHeaders: [...headers].flat() }, maxBytes);
+        const recording = new OpenRecording(request, { method, url, rawHeaders: [...headers].flat() }, maxBytes);
         const copy = request.body ? request.clone() : undefined;
         return contexts.run(recording, async () => {
           if (copy) {
             recording.body = new Kept(recording, 'the body of the request');
             recording.body.add(new Uint8Array(await copy.arrayBuffer()));
           }
-          const left = (): void => finish(recording, undefined, recording.steps.length);
+          const left = (): void => finish(recording, undefined, recording.begun);
           request.signal.addEventListener('abort', left);
           try {
             const response = await handler(request, ...rest);
@@ -187,7 +200,8 @@ export function record(container: IContainer, options: RecordOptions): Recorder 
   };
 }
 
-const isFailure = ({ status = 0 }: Outcome): boolean => status >= 500;
+const FAILURE = 500;
+const isFailure = ({ status = 0 }: Outcome): boolean => status >= FAILURE;
 
 function check(options: RecordOptions): void {
   checkFunction('keep', options.keep);
@@ -206,16 +220,6 @@ function noteForeignPool(recording: OpenRecording | undefined): void {
 }
 
 function tapResponse(response: ServerResponse, recording: OpenRecording): void {
-  const body = (recording.response = new Kept(recording, 'the body of the response'));
-  for (const name of ['write', 'end'] as const) {
-    const real = response[name].bind(response) as (...args: unknown[]) => never;
-    response[name] = (...args: unknown[]) => {
-      body.add(args[0], args[1]);
-      return real(...args);
-    };
-  }
-  response.once('finish', () => {
-    const headers = Object.entries(response.getHeaders());
-    recording.responseHeaders = headers.map(([key, value]): [string, string] => [key, String(value)]);
-  });
+  tapWrites(response, (recording.response = new Kept(recording, 'the body of the response')));
+  response.once('finish', () => (recording.responseHeaders = pairsOf(response.getHeaders())));
 }

@@ -1,8 +1,8 @@
-import { type Bytes, packedBytes, unpackedBytes } from './data.js';
+import { type Bytes, packedBytes, parsed, unpackedBytes } from './data.js';
 import type { Recording, Step } from './recording.js';
 import { passesLuhn, StandIns } from './stand-ins.js';
 
-/** What is replaced in a recording before it is kept, besides passwords, tokens, cookies, keys and numbers of cards. */
+/** Values to replace before a recording is kept, besides passwords, tokens, cookies, keys and numbers of cards. */
 export interface RedactOptions {
   /** Columns of rows, and of the parameters that are stored in them or compared with them. */
   readonly columns?: readonly (string | RegExp)[];
@@ -10,7 +10,7 @@ export interface RedactOptions {
   readonly headers?: readonly (string | RegExp)[];
   /** Properties of bodies in JSON and fields of forms, wherever they are: `birthday`, or `person.name`. */
   readonly paths?: readonly string[];
-  /** What is replaced in every text: the first group, or the whole match. */
+  /** Matches in any text: the first group is replaced, or without groups the whole match. */
   readonly patterns?: readonly RegExp[];
 }
 
@@ -31,10 +31,11 @@ const CARD = /(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w.-])/g;
 /** `password=...` in the text of an error, `"token": "..."` in a body that was cut, `(token)=(...)` in the detail of a constraint. */
 const NAMED =
   /\b(?=([A-Za-z][\w-]*)["')\]]{0,2}\s*[=:]\s*(?:\(([^)]+)\)|'((?:[^']|'')+)'|"((?:[^"\\]|\\.)+)"|([^\s"',;&()]+)))/g;
+const FORM = /^[\w.%+[\]-]+=[^\s]*$/;
 const PART = /name="([^"]+)"[^\n]*\n(?:[^\n]+\n)*?\r?\n([^]*?)\r?\n--/g;
 
 const TOKEN_BYTES = 8;
-/** Shorter texts would be found within others. */
+/** Texts that are shorter would be found within others. */
 const SHORTEST_WITHIN = 6;
 
 /** Replaces secrets of one recording, wherever they are in it. */
@@ -42,13 +43,15 @@ export function redact(recording: Recording, options: RedactOptions): Recording 
   return new Redaction(options).of(recording);
 }
 
+type Written = readonly (readonly [secret: string, standIn: string, place: string])[];
+
 class Redaction {
   readonly #options: RedactOptions;
   readonly #standIns = new StandIns();
   readonly #secrets = new Map<string, string>();
   readonly #replaced = new Set<string>();
   /** Longest first, and as they are written in a URL, in base64 or in hex. */
-  #written: (readonly [secret: string, standIn: string, place: string])[] = [];
+  #written: Written = [];
 
   constructor(options: RedactOptions) {
     this.#options = options;
@@ -56,20 +59,20 @@ class Redaction {
 
   of(recording: Recording): Recording {
     this.#find(recording);
-    this.#written = [...this.#secrets]
-      .filter(([secret]) => secret.length >= SHORTEST_WITHIN)
-      .flatMap(([secret, place]) => {
-        const standIn = this.#standIns.of(secret);
-        return forms(secret).map((form, i) => [form, forms(standIn)[i] ?? standIn, place] as const);
-      })
-      .toSorted(([one], [other]) => other.length - one.length);
+    const isToken = ([secret]: readonly [string, string]): boolean => claimsOf(secret) !== undefined;
+    const written = [...this.#secrets].filter(([secret]) => secret.length >= SHORTEST_WITHIN);
+    // The claims of a token may have other secrets within them.
+    this.#written = this.#formsOf(written.filter((one) => !isToken(one)));
+    this.#written = [...this.#written, ...this.#formsOf(written.filter(isToken))].toSorted(
+      ([one], [other]) => other.length - one.length,
+    );
     const { request, response, steps, texts, outcome, ...others } = recording;
     return {
       ...others,
       outcome: this.#replace(outcome) as Recording['outcome'],
       request: {
         ...(this.#replace({ ...request, body: undefined }) as typeof request),
-        ...this.#body('body', request.body),
+        ...(request.body && { body: this.#bytes(request.body) }),
       },
       ...(response && {
         response: { headers: this.#replace(response.headers) as never, body: this.#bytes(response.body) },
@@ -81,23 +84,40 @@ class Redaction {
     };
   }
 
+  #formsOf(secrets: readonly (readonly [secret: string, place: string])[]): Written {
+    return secrets.flatMap(([secret, place]) => {
+      const standIn = this.#standIn(secret);
+      return forms(secret).map((form, i) => [form, forms(standIn)[i] ?? standIn, place] as const);
+    });
+  }
+
+  /** A JWT keeps its claims, which handlers read; without its signature it is worth nothing. */
+  #standIn(secret: string): string {
+    const claims = claimsOf(secret);
+    if (claims === undefined) return this.#standIns.of(secret);
+    const [head, own = '', signature = ''] = secret.split('.');
+    const replaced = this.#replace(claims);
+    const isSame = JSON.stringify(replaced) === JSON.stringify(claims);
+    const shown = isSame ? own : Buffer.from(JSON.stringify(replaced)).toString('base64url');
+    return this.#standIns.set(secret, `${head}.${shown}.${this.#standIns.of(signature)}`);
+  }
+
   #step(step: Step): Step {
     const { body, response, kind, name, ...others } = step;
-    const { value } = others as { value?: { readonly $bytes?: string } };
     const replaced = this.#replace(others) as Step;
-    if (kind === 'random' && typeof value?.$bytes === 'string')
-      replaced.value = { ...value, $bytes: this.#base64(value.$bytes, true) };
+    if (others.values) replaced.values = others.values.map((value) => this.#random(value));
     return {
       ...replaced,
       kind,
       ...(name !== undefined && { name }),
-      ...this.#body('body', body),
-      ...this.#body('response', response),
+      ...(body && { body: this.#bytes(body) }),
+      ...(response && { response: this.#bytes(response) }),
     };
   }
 
-  #body<K extends string>(key: K, body: Bytes | undefined): { [name in K]?: Bytes } {
-    return (body ? { [key]: this.#bytes(body) } : {}) as { [name in K]?: Bytes };
+  #random(value: unknown): unknown {
+    const { $bytes } = Object(value) as { readonly $bytes?: string };
+    return $bytes === undefined ? this.#replace(value) : { ...(value as object), $bytes: this.#base64($bytes, true) };
   }
 
   #find({ request, response, steps, texts, outcome }: Recording): void {
@@ -136,7 +156,9 @@ class Redaction {
   }
 
   #add(value: string, place: string): void {
-    if (value !== '' && !this.#secrets.has(value)) this.#secrets.set(value, place);
+    if (value === '' || this.#secrets.has(value)) return;
+    this.#secrets.set(value, place);
+    this.#named('', claimsOf(value), 'token');
   }
 
   #headers(headers: readonly (readonly [string, string])[]): void {
@@ -144,7 +166,7 @@ class Redaction {
       const place = `header ${name.toLowerCase()}`;
       this.#inText(value);
       if (/cookie$/i.test(name)) {
-        // Of `Set-Cookie` the first one; the others are its attributes.
+        // `Set-Cookie` has one cookie; attributes follow it.
         const cookies = value.split(';').slice(0, /^set/i.test(name) ? 1 : undefined);
         for (const cookie of cookies) this.#add(cookie.slice(cookie.indexOf('=') + 1).trim(), place);
       } else if (this.#isSecret(name, 'headers')) {
@@ -170,7 +192,7 @@ class Redaction {
     const text = body.text ?? unpackedBytes(body).toString('latin1');
     this.#named('', parsed(text), 'body');
     for (const [, name = '', value] of text.matchAll(PART)) this.#named(name, value, 'body');
-    if (/^[\w.%+[\]-]+=/.test(text)) this.#form(text, 'body');
+    if (FORM.test(text)) this.#form(text, 'body');
     this.#inText(text);
   }
 
@@ -237,7 +259,7 @@ class Redaction {
     const whole = this.#secrets.get(text);
     if (whole !== undefined) {
       this.#replaced.add(whole);
-      return this.#standIns.of(text);
+      return this.#standIn(text);
     }
     let replaced = text;
     for (const [secret, standIn, place] of this.#written) {
@@ -265,19 +287,18 @@ class Redaction {
     const { text } = body;
     if (text === undefined) return packedBytes([Buffer.from(this.#base64(body.base64 ?? ''), 'base64')]);
     const json = parsed(text);
-    if (typeof json !== 'object' || json === null) return { text: this.#shortInForm(this.#text(text)) };
+    if (typeof json !== 'object' || json === null)
+      return { text: FORM.test(text) ? this.#inFields(text) : this.#text(text) };
     // Short secrets are found as whole values only; a body without any stays as it was written.
     const replaced = JSON.stringify(this.#replace(json));
     return { text: replaced === JSON.stringify(json) ? text : replaced };
   }
 
-  /** Short secrets in the fields of a form. */
-  #shortInForm(text: string): string {
-    return text.replaceAll(/(^|&)([^=&\s]+)=([^&\s]*)/g, (all, before: string, name: string, value: string) => {
-      const secret = value.length < 1000 ? new URLSearchParams(`v=${value}`).get('v') : null;
-      const isKnown = secret !== null && secret.length < SHORTEST_WITHIN && this.#secrets.has(secret);
-      return isKnown ? `${before}${name}=${encodeURIComponent(this.#text(secret))}` : all;
-    });
+  #inFields(form: string): string {
+    const fields = new URLSearchParams(form);
+    const replaced = Array.from(fields, ([name, value]): [string, string] => [name, this.#text(value)]);
+    const text = new URLSearchParams(replaced).toString();
+    return this.#text(text === fields.toString() ? form : text);
   }
 }
 
@@ -295,12 +316,11 @@ function forms(secret: string): string[] {
   return all;
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+/** The claims of a JWT, if they are JSON. */
+function claimsOf(secret: string): unknown {
+  const [head = '', claims = '', signature, ...more] = secret.split('.');
+  if (!head.startsWith('eyJ') || signature === undefined || more.length > 0) return undefined;
+  return parsed(Buffer.from(claims, 'base64url').toString('utf8'));
 }
 
 const COMPARED = /([A-Za-z_]\w*)["`\]]?\s*(?:=|<>|!=|~~?|\b(?:i?like|in)\b)\s*[\w.]*\(?\s*\$(\d+)/gi;

@@ -7,7 +7,7 @@ import { afterAll, expect, it } from 'vitest';
 import { record, type Recording } from '../src/index.js';
 import { replay } from '../src/testing.js';
 
-/** What a handler does: programs are drawn from a seed. */
+/** A step of a program, which is drawn from a seed. */
 type Op =
   | { readonly do: 'read' | 'write' | 'touch'; readonly key: string }
   | { readonly do: 'wait' | 'fail' }
@@ -92,7 +92,7 @@ class Model {
   }
 }
 
-/** What the program has read, and what it had written before. */
+/** The rows that the program has read, and the ids that it has written. */
 interface Trail {
   readonly reads: unknown[];
   readonly written: Map<string, string[]>;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { Container } from '@ambit/container';
 import { createHandler, errorResponse } from '@ambit/fetch';
 import type { IDatabasePool } from '@ambit/transaction';
@@ -132,7 +132,7 @@ test('of 200 planted secrets none is in a recording, which says what was replace
   const form = new Request('http://localhost/form', {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams(many(NAMES)).toString(),
+    body: new URLSearchParams({ ...many(NAMES), pin: '4711' }).toString(),
   });
   await recorder.fetch(handle)(form);
   const upload = new FormData();
@@ -150,7 +150,8 @@ test('of 200 planted secrets none is in a recording, which says what was replace
   ];
   expect(secrets.filter((secret) => forms(secret).some((one) => one.length > 5 && text.includes(one)))).toEqual([]);
   expect(text).not.toContain('ann@example.org');
-  const [recording] = recordings as [Recording];
+  const [recording, ofForm] = recordings as [Recording, Recording];
+  expect(new URLSearchParams(ofForm.request.body?.text).get('pin')).toMatch(/^(?!4711)\d{4}$/);
   expect(recording.replaced).toEqual(
     expect.arrayContaining(['body password', 'header cookie', 'the number of a card', 'column email']),
   );
@@ -158,4 +159,35 @@ test('of 200 planted secrets none is in a recording, which says what was replace
   // The statement that compares the password of the body, and the token that is made, are the same again.
   const again = await replay({ fetch: handle }, recording);
   expect([again.divergence, again.status, again.steps.replayed]).toEqual([undefined, 500, again.steps.recorded]);
+});
+
+test('a token keeps its claims and loses its signature, so that a replay can sign it again', async () => {
+  const sign = (signed: string): string => createHmac('sha256', 'of the server').update(signed).digest('base64url');
+  const part = (json: object): string => Buffer.from(JSON.stringify(json)).toString('base64url');
+  const claimsOf = (header: string | null): object =>
+    JSON.parse(Buffer.from(header?.split('.')[1] ?? '', 'base64url').toString()) as object;
+  const session = planted();
+  const signed = `${part({ alg: 'HS256' })}.${part({ sub: 7, session_id: session })}`;
+  const handler = async ({ headers }: Request): Promise<Response> => {
+    const [, own = '', signature] = /^Bearer (.*)\.(.*)$/.exec(headers.get('authorization') ?? '') ?? [];
+    if (sign(own) !== signature) return new Response('the signature is another', { status: 401 });
+    return Response.json(claimsOf(own), { status: 500 });
+  };
+  const recordings: Recording[] = [];
+  recorder = record(new Container({ tags: ['application'] }), { keep: (one) => recordings.push(one) });
+  const headers = { authorization: `Bearer ${signed}.${sign(signed)}` };
+  expect((await recorder.fetch(handler)(new Request('http://localhost/', { headers }))).status).toBe(500);
+  await expect.poll(() => recordings.length).toBe(1);
+  const [recording = expect.fail()] = recordings;
+  const kept = new Headers(recording.request.headers as [string, string][]).get('authorization');
+  expect(kept).not.toContain(sign(signed));
+  expect(claimsOf(kept)).toEqual({ sub: 7, session_id: expect.not.stringContaining(session) as string });
+  expect((await replay({ fetch: handler }, recording)).status).toBe(401);
+  const again = await replay({ fetch: handler }, recording, {
+    request: (request) => {
+      const own = kept?.slice('Bearer '.length, kept.lastIndexOf('.')) ?? '';
+      return { ...request, headers: [['authorization', `Bearer ${own}.${sign(own)}`]] };
+    },
+  });
+  expect(again).toMatchObject({ status: 500, body: { sub: 7 } });
 });

@@ -7,5 +7,5 @@ export { Happenings, Pause, signal } from './tools/waiting.js';
 export { connectionLost, type Interference, type Step, WatchedConnection, WatchedPool } from './tools/watched-pool.js';
 export { addWithHead, compress, saveFirst, type Wrap } from './tools/wrappers.js';
 export { sqliteDatabase } from './hosts/databases.js';
-export { BODY_LIMIT, replyTo, webStreamOf } from './hosts/host.js';
+export { BODY_LIMIT, webStreamOf } from './hosts/host.js';
 export { CREATED, ORDER } from './hosts/stage.js';

@@ -115,7 +115,7 @@ export class SourceFile {
     return undefined;
   }
 
-  /** Only of names and properties: what a call returns is another thing each time. */
+  /** Names and properties only: a call may return another object each time. */
   referenceOf(node: Node): Reference | undefined {
     const value = unwrapped(node);
     if (is(value, 'MemberExpression')) {
@@ -266,5 +266,5 @@ export const isSame = (one: Reference, other: Reference): boolean =>
 
 export const isVariable = (base: Variable | Node): base is Variable => 'kind' in base && 'isConstant' in base;
 
-/** As the program writes it. */
+/** The reference as the program writes it. */
 export const nameOf = ({ base, path }: Reference): string => [isVariable(base) ? base.name : 'this', ...path].join('.');

@@ -16,5 +16,3 @@ export interface Check {
   readonly fix: string;
   find(file: SourceFile, project: Project): Iterable<Finding>;
 }
-
-export const pageOf = ({ name }: Check): string => `docs/rules.md#${name}`;

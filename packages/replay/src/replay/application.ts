@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, connect } from 'node:net';
 import { TransactionError } from '@ambit/transaction';
 import { realRequest } from '../calls.js';
-import { unpackedBytes } from '../data.js';
+import { pairsOf, unpackedBytes } from '../data.js';
 import type { Replaying } from './replaying.js';
 
 /** An application of Fastify. */
@@ -32,7 +32,7 @@ type Application = RequestListener | Server | ReadyServer | InitializedServer | 
  */
 export type ReplayableApplication = Application | (() => Application | Promise<Application>);
 
-/** What the client of a replayed request receives: no status where it has left. */
+/** The response that the client of a replayed request receives; it has no status if the client has left. */
 export interface Received {
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -42,6 +42,8 @@ export interface Received {
 /** The port of the client: by it the server tells the replayed request from others. */
 export class Client {
   port: number | undefined = undefined;
+  /** A function has given it, for this replay. */
+  #given: Application | undefined = undefined;
 
   isOf(request: IncomingMessage): boolean {
     return this.port !== undefined && request.socket.remotePort === this.port;
@@ -52,8 +54,13 @@ export class Client {
     replaying: Replaying,
     contexts: AsyncLocalStorage<Replaying | undefined>,
   ): Promise<Received> {
-    const isFactory = typeof application === 'function' && application.length === 0 && !('openRequests' in application);
-    const app = isFactory ? await (application as () => Application | Promise<Application>)() : application;
+    const app = await made(application);
+    if (app !== application) this.#given = app;
+    if (closed.has(app))
+      throw new TransactionError(
+        'AMBIT_OPTION',
+        'This application was closed after a replay: give a function that makes another one, or the application itself, which stays open',
+      );
     if (typeof app === 'function' && 'openRequests' in app)
       return this.#fetch({ fetch: app as never }, replaying, contexts);
     if (typeof app === 'function') return this.#over(createServer(app), replaying);
@@ -64,6 +71,21 @@ export class Client {
     if (typeof (server as Partial<Server>).listen !== 'function')
       throw new TransactionError('AMBIT_OPTION', 'replay() needs an application, a server, a listener or { fetch }');
     return this.#over(server as Server, replaying);
+  }
+
+  /** Its timers and consumers would outlive the replay. */
+  async close(): Promise<void> {
+    const given: (Application & { close?: () => unknown }) | undefined = this.#given;
+    if (typeof given?.close !== 'function' || closed.has(given)) return;
+    closed.add(given);
+    const late = setTimeout(() => process.emitWarning('close() of the replayed application takes long'), LONG_CLOSE_MS);
+    try {
+      await given.close();
+    } catch (error) {
+      process.emitWarning(error as Error);
+    } finally {
+      clearTimeout(late);
+    }
   }
 
   async #fetch(
@@ -138,8 +160,8 @@ export class Client {
       const [response] = await responding;
       const chunks: Uint8Array[] = [];
       for await (const chunk of response) chunks.push(chunk as Uint8Array);
-      const received = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-      return { status: response.statusCode, headers: Object.fromEntries(received), body: Buffer.concat(chunks) };
+      const received = Object.fromEntries(pairsOf(response.headers));
+      return { status: response.statusCode, headers: received, body: Buffer.concat(chunks) };
     } catch (error) {
       if (!request.destroyed) throw error;
       return { status: undefined, headers: {}, body: Buffer.alloc(0) };
@@ -154,6 +176,21 @@ export class Client {
       if (replaying.begun >= leftAfter) leave();
     };
   }
+}
+
+const LONG_CLOSE_MS = 3000;
+const closed = new WeakSet<object>();
+
+/** The application itself, where a function gives it. */
+export async function made(application: ReplayableApplication): Promise<Application> {
+  let app = application;
+  while (isFactory(app)) app = await app();
+  return app;
+}
+
+/** An application of Express, and a listener, have parameters. */
+function isFactory(one: ReplayableApplication): one is () => Application | Promise<Application> {
+  return typeof one === 'function' && one.length === 0 && !('openRequests' in one);
 }
 
 const OF_CONNECTION = /^(?:connection|keep-alive|content-length|transfer-encoding|upgrade|expect|te|trailer)$/i;

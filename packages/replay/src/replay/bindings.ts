@@ -6,7 +6,7 @@ const UUID = '[\\da-f]{8}-(?:[\\da-f]{4}-){3}[\\da-f]{12}';
 const TIME = String.raw`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?`;
 /** Milliseconds, or seconds, since 1970. */
 const EPOCH = String.raw`(?<![\w.-])1\d{9}(?:\d{3})?(?![\w.-])`;
-/** As nanoid, ULID, cuid and `randomBytes()` make them. */
+/** Ids as nanoid, ULID, cuid and `randomBytes()` make them. */
 const GENERATED = String.raw`(?<![\w-])[\w-]{20,}(?![\w-])`;
 const TOKEN = new RegExp(`${UUID}|${TIME}|${EPOCH}|${GENERATED}`, 'gi');
 const IS_UUID = new RegExp(`^${UUID}$`, 'i');
@@ -29,7 +29,7 @@ export class Bindings {
   readonly #standIns: ReadonlySet<string>;
   /** All that a handler is given: what it makes now is not in it. */
   readonly #all: string;
-  /** What the handler has been given so far. */
+  /** Everything the handler has been given so far. */
   readonly #seen: string[];
   readonly #seenTimes = new Set<number>();
 
@@ -49,7 +49,7 @@ export class Bindings {
   }
 
   /**
-   * Whether two values are the same, but for what is made by the handler.
+   * Compares two values. Values that the handler has made by itself may differ.
    *
    * @param step - the recorded one's: times may differ by as much as had passed
    * @returns what has to be bound; undefined where they are not the same

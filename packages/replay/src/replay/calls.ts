@@ -3,7 +3,8 @@ import http, { type ClientRequest, type IncomingMessage, type ServerResponse } f
 import type { AddressInfo } from 'node:net';
 import { type Call, callOf, realRequest, replaceCalls } from '../calls.js';
 import { unpackedBytes } from '../data.js';
-import { type Step, unpackedError } from '../recording.js';
+import { unpackedError } from '../errors.js';
+import type { Step } from '../recording.js';
 import type { Replaying } from './replaying.js';
 
 const CALL_HEADER = 'x-ambit-replay-call';
@@ -123,7 +124,7 @@ function take(replaying: Replaying, call: Call): Step {
 const headersOf = ({ headers = [] }: Step): (readonly [string, string])[] =>
   headers.filter(([name]) => !OF_TRANSFER.test(name));
 
-/** As `http.request()` takes it: an address, options, or both. */
+/** The arguments of `http.request()`: an address, options, or both. */
 function targetOf(args: readonly unknown[], ofLibrary: string) {
   const [first] = args;
   const isAddress = typeof first === 'string' || first instanceof URL;

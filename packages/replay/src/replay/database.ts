@@ -1,54 +1,81 @@
-import type { ExecuteOptions, ExecuteResult } from '@ambit/transaction';
-import type { Driver, Wire } from '@ambit/transaction/extension';
+import { type ExecuteOptions, type ExecuteResult, TransactionError } from '@ambit/transaction';
+import { type Driver, inFrontOfDrivers, type Wire } from '@ambit/transaction/extension';
 import { unpacked } from '../data.js';
-import { like } from '../record-database.js';
-import { type Step, unpackedError } from '../recording.js';
+import { unpackedError } from '../errors.js';
+import { replays } from '../in-progress.js';
+import { like, rawOf } from '../record-database.js';
+import type { Step } from '../recording.js';
 import type { Replaying } from './replaying.js';
 import { isControl, Line, shown } from './statements.js';
 
 type Result = ExecuteResult<never>;
-
-/** Rows for a statement that the recording does not have, or how many rows it changed. */
-export type Beyond = (sql: string, params: readonly unknown[]) => readonly object[] | number | undefined;
 
 const nothing = (sql: string): Result => {
   const [command = ''] = /\w+/.exec(sql) ?? [];
   return { rows: [], rowCount: isControl(sql) ? null : 0, command: command.toUpperCase(), fields: [] };
 };
 
-/** The drivers of all pools, which connect to no database. */
-export function replayDrivers(current: () => Replaying | undefined, beyond: Beyond): (driver: Driver) => Driver {
-  const known = new WeakMap<Driver, Driver>();
-  const frontOf = (driver: Driver): Driver => {
-    const connect: Driver['connect'] = () => {
-      const replaying = current();
-      if (!replaying) return BESIDE;
-      const refused = replaying.statements.takeRefusal();
-      if (refused) throw unpackedError(refused.error);
-      return new ReplayedWire(replaying, beyond);
-    };
-    if (!driver.alone) return like(driver, { connect });
-    const alone: Driver['alone'] = ({ sql, params = [], options }) => {
-      const replaying = current();
-      if (!replaying) return nothing(sql);
-      const step = replaying.statements.takeAlone(replaying.statements.wanted(sql, params));
-      if (!step) return undefined;
-      replaying.begins(step);
-      return outcomeOf(replaying, step, options);
-    };
-    return like(driver, { connect, alone });
-  };
-  return (driver) => {
-    let front = known.get(driver);
-    if (!front) known.set(driver, (front = frontOf(driver)));
-    return front;
+type Current = () => Replaying | undefined;
+
+const fronts = new WeakMap<Driver, Driver>();
+/** Drivers of pools that were made or used during a replay: a timer of the application may use them long after it. */
+const taken = new WeakSet<Driver>();
+let current: Current = () => undefined;
+let isInFront = false;
+
+/** From now on pools that are made or used connect to no database. The function returned ends that for pools that are made or used later. */
+export function takePools(ofRequest: Current = () => undefined): () => void {
+  if (!isInFront) inFrontOfDrivers(inFrontOf);
+  isInFront = true;
+  const before = current;
+  current = ofRequest;
+  replays.inProgress += 1;
+  return () => {
+    replays.inProgress -= 1;
+    current = before;
   };
 }
 
-/** What runs beside the request, at start or in a timer, finds nothing. */
+function inFrontOf(driver: Driver): Driver {
+  const raw = rawOf(driver);
+  if (replays.inProgress > 0) taken.add(raw);
+  if (!taken.has(raw)) return driver;
+  let front = fronts.get(driver);
+  if (!front) fronts.set(driver, (front = withoutDatabase(driver)));
+  return front;
+}
+
+function withoutDatabase(driver: Driver): Driver {
+  const connect: Driver['connect'] = () => {
+    if (replays.inProgress === 0)
+      throw new TransactionError(
+        'AMBIT_TX_POOL_CLOSED',
+        'replay() has used this pool, which reaches no database in this process any more: make another one',
+      );
+    const replaying = current();
+    return replaying ? new ReplayedWire(replaying) : BESIDE;
+  };
+  if (!driver.alone) return like(driver, { connect });
+  const alone: Driver['alone'] = ({ sql, params = [], options }) => {
+    const replaying = current();
+    const step = replaying?.statements.takeAlone(replaying.statements.wanted(sql, params));
+    if (!replaying || !step) return undefined;
+    replaying.begins(step);
+    return outcomeOf(replaying, step, options);
+  };
+  return like(driver, { connect, alone });
+}
+
+/** TypeORM reads these when it starts. */
+const OF_SERVER = { version: 'PostgreSQL 17.0', current_database: 'replay', current_schema: 'public' };
+
+/** Code that runs beside the request, at start or in a timer, finds no rows. */
 const BESIDE: Wire = {
   isLost: false,
-  send: (sql) => nothing(sql),
+  send: (sql) => {
+    const [, name = ''] = /^SELECT (?:\* FROM )?(\w+)\(\)$/.exec(sql) ?? [];
+    return name in OF_SERVER ? { ...nothing(sql), rows: [OF_SERVER as never], rowCount: 1 } : nothing(sql);
+  },
   release: () => undefined,
 };
 
@@ -82,15 +109,13 @@ function outcomeOf(replaying: Replaying, step: Step, options: ExecuteOptions | u
 class ReplayedWire extends Line implements Wire {
   readonly synchronous: boolean;
   readonly #replaying: Replaying;
-  readonly #beyond: Beyond;
   lostBecause: unknown = undefined;
   #hasBegun = false;
 
-  constructor(replaying: Replaying, beyond: Beyond) {
+  constructor(replaying: Replaying) {
     super();
     this.synchronous = replaying.recording.isSynchronous;
     this.#replaying = replaying;
-    this.#beyond = beyond;
   }
 
   get outsideTransaction(): boolean {
@@ -101,7 +126,7 @@ class ReplayedWire extends Line implements Wire {
     const { statements } = this.#replaying;
     if (isControl(sql)) this.#hasBegun = !/^(?:commit|rollback(?! to))\b/i.test(sql);
     const step = statements.take(this, statements.wanted(sql, params));
-    if (!step) return this.#unknown(sql, params);
+    if (!step) return this.#unknown(sql, params, options);
     this.#replaying.begins(step);
     const settle = (): Result => {
       // The recorded statement may have been outside of a transaction, and this one be in one that the recording does not have.
@@ -116,22 +141,27 @@ class ReplayedWire extends Line implements Wire {
 
   release(): void {}
 
-  /** What gives no rows says nothing that is not so: a handler that was corrected commits where it rolled back. */
-  #unknown(sql: string, params: readonly unknown[] | undefined): Result | Promise<Result> {
+  /** A corrected handler commits where it rolled back. A statement that returns no rows needs no guess. */
+  #unknown(sql: string, params: readonly unknown[] | undefined, options: ExecuteOptions = {}): Result {
     const { statements, beyond } = this.#replaying;
     const next = statements.nextOf(this);
     if (isControl(sql)) {
       if (/^(?:commit|release)\b/i.test(sql)) statements.isChanged = true;
-      if (next && isControl(statements.textOf(next)) && this.candidates?.size) statements.pass(this, next);
+      if (next && isControl(statements.textOf(next)) && this.wire !== undefined) statements.pass(this, next);
       beyond.push(sql);
       if (this.outside !== undefined) this.outside = !this.#hasBegun;
       return nothing(sql);
     }
-    const given = this.#beyond(sql, params ?? []);
+    const given = this.#replaying.given(sql, params ?? []);
     if (given !== undefined) {
+      const rows = typeof given === 'number' ? [] : given;
+      const wantsArrays = options.rowMode === 'array';
+      if (rows.some((row) => Array.isArray(row) !== wantsArrays))
+        throw this.#replaying.diverged(
+          `beyond() has to give ${wantsArrays ? 'arrays, with the cells in the order of the columns,' : 'objects'} for ${shown(sql)}`,
+        );
       statements.isChanged = true;
       beyond.push(shown(sql));
-      const rows = typeof given === 'number' ? [] : given;
       return { ...nothing(sql), rows: rows as never[], rowCount: typeof given === 'number' ? given : rows.length };
     }
     const at = next ?? statements.nextOf(undefined);

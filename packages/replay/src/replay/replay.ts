@@ -1,28 +1,29 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { readFile } from 'node:fs/promises';
 import { TransactionError } from '@ambit/transaction';
-import { inFrontOfDrivers } from '@ambit/transaction/extension';
 import { followRequests, listen } from '../arrivals.js';
-import { tapChance } from '../chance.js';
-import { unpackedBytes } from '../data.js';
-import { lineOf } from '../line.js';
+import { parsed, unpackedBytes } from '../data.js';
+import { lineOf } from '../errors.js';
+import { replaceDate, replaceTimeZone, tapChance } from '../globals.js';
 import type { Failure, Recording } from '../recording.js';
 import { Client, type Received, type ReplayableApplication } from './application.js';
 import { replayCalls } from './calls.js';
-import { replaceDate, replaceTimeZone } from './clock.js';
-import { replayDrivers } from './database.js';
+import { takePools } from './database.js';
 import { Replaying } from './replaying.js';
 
-/** What a replay does besides. */
+/** Options of a replay. */
 export interface ReplayOptions {
   /**
    * Gives rows, or how many rows were changed, for a statement that the recording does not have: a handler that was corrected goes on where the
-   * recorded one had failed. Default: such a statement is a divergence.
+   * recorded one had failed. Rows are objects, or arrays of cells where a statement has `rowMode: 'array'`, as those of Drizzle. Default: such a
+   * statement is a divergence.
    */
   readonly beyond?: (sql: string, params: readonly unknown[]) => readonly object[] | number | undefined;
+  /** Changes the request before it is sent, such as a token to sign again: signatures are in no recording. Default: as recorded. */
+  readonly request?: (request: Recording['request']) => Recording['request'];
 }
 
-/** What came of a replayed request. */
+/** The result of a replay. */
 export interface Replayed {
   /** The status of the response; undefined where the client leaves, as it did in the recording. */
   readonly status: number | undefined;
@@ -30,15 +31,17 @@ export interface Replayed {
   readonly headers: Readonly<Record<string, string>>;
   /** The body of the response: parsed where it is JSON, otherwise its text. */
   readonly body: unknown;
-  /** What the handler failed with, where the host says so. */
+  /** The failure: the status and the error with its line, such as `500: TypeError: ..., at src/orders.ts:44`. */
+  readonly failure: string | undefined;
+  /** The error of the handler, where the host reports one. */
   readonly error: Failure | undefined;
   /** The first statement or call that the recording does not have: what was wanted, what the recording has, and the line that asked. */
   readonly divergence: string | undefined;
-  /** How the status, the error or the response differs from the recorded one; responses are in recordings with `responses: true`. */
+  /** The first difference of the status, the error or the response; responses are in recordings with `responses: true`. */
   readonly difference: string | undefined;
   /** The recording that was replayed. */
   readonly recording: Recording;
-  /** How many of the recorded statements and calls were asked for. */
+  /** The number of recorded statements and calls, and of those that were asked for again. */
   readonly steps: { readonly recorded: number; readonly replayed: number };
   /** The statements beyond the recording, such as COMMIT in place of the recorded ROLLBACK. */
   readonly beyond: readonly string[];
@@ -47,14 +50,15 @@ export interface Replayed {
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Sends a recorded request to the application, which reads the recorded rows, times, random values and responses of other servers. No pool connects
- * to a database. One replay runs at a time in a process.
+ * Sends a recorded request to the application, which reads the recorded rows, times, random values and responses of other servers. A pool that is
+ * made or used meanwhile connects to no database, and refuses work for the rest of the process. One replay runs at a time in a process.
  *
- * @param application - the application, or a function without parameters that gives it: what that function starts finds no database either
+ * @param application - the application, or a function without parameters that gives it: what that function starts finds no database either, and
+ *   what it gives is closed afterwards if it has a `close()`, as those of Fastify and NestJS have
  * @param recording - the file, or what it has
  * @param options - statements that the recording does not have
  * @returns the response, what the handler failed with, and the first difference from the recording
- * @throws `TransactionError` `AMBIT_OPTION`: the file is no recording, or there is no application
+ * @throws `TransactionError` `AMBIT_OPTION`: the file is no recording, or there is no application, or one that was closed
  *
  * @example
  * ```ts
@@ -63,8 +67,8 @@ let last: Promise<unknown> = Promise.resolve();
  *
  * const app = createServer((_, response) => void response.writeHead(201).end());
  * async function isFixed(): Promise<boolean> {
- *   const { status, divergence } = await replay(app, 'test/replays/7f3a1c.json');
- *   return divergence === undefined && status === 201;
+ *   const { failure, divergence } = await replay(app, 'test/replays/7f3a1c.json');
+ *   return divergence === undefined && failure === undefined;
  * }
  * ```
  */
@@ -87,15 +91,16 @@ async function read(recording: string | URL | Recording): Promise<Recording> {
 
 async function replayAlone(
   application: ReplayableApplication,
-  recording: Recording,
-  { beyond = () => undefined }: ReplayOptions,
+  recorded: Recording,
+  { beyond = () => undefined, request: changed = (one) => one }: ReplayOptions,
 ): Promise<Replayed> {
+  const recording = { ...recorded, request: changed(recorded.request) };
   const contexts = new AsyncLocalStorage<Replaying | undefined>();
   const current = (): Replaying | undefined => contexts.getStore();
-  const replaying = new Replaying(recording);
+  const replaying = new Replaying(recording, beyond);
   const client = new Client();
   const stops = [
-    inFrontOfDrivers(replayDrivers(current, beyond)),
+    takePools(current),
     followRequests(
       contexts,
       (request) => (client.isOf(request) ? replaying : undefined),
@@ -104,16 +109,17 @@ async function replayAlone(
     listen({ 'ambit:statement:sent': () => notePlace(current()) }),
     replaceTimeZone(recording.timeZone),
     replaceDate(() => current()?.now()),
-    tapChance((source, make) => current()?.nextRandom(source) ?? make()),
+    tapChance((source, make) => current()?.nextRandom(source()) ?? make()),
     await replayCalls(current),
   ];
   try {
     const received = await client.send(application, replaying, contexts);
     replaying.finish();
-    // What the handler has left behind may still send statements, and so may the disposal of the request.
+    // Promises that the handler did not await may still send statements, and so may the disposal of the request.
     for (let quiet = 0; quiet < 5; quiet = replaying.isBusy ? 0 : quiet + 1) await new Promise(setImmediate);
     return resultOf(replaying, received);
   } finally {
+    await client.close();
     for (const stop of stops.toReversed()) stop();
     contexts.disable();
   }
@@ -129,8 +135,9 @@ function resultOf(replaying: Replaying, { status, headers, body }: Received): Re
   return {
     status,
     headers,
-    body: parsed(text),
+    body: parsed(text) ?? text,
     error,
+    failure: failureOf(status, error),
     divergence,
     difference: differenceOf(replaying, status, text),
     recording,
@@ -139,15 +146,15 @@ function resultOf(replaying: Replaying, { status, headers, body }: Received): Re
   };
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
+const FAILED = 500;
+
+function failureOf(status: number | undefined, error: Failure | undefined): string | undefined {
+  if (status !== undefined && status < FAILED) return undefined;
+  const { name, message, line } = error ?? { name: 'The host reports no error', message: '' };
+  return [`${status ?? 'no response'}: ${name}`, message && `: ${message}`, line && `, at ${line}`].join('');
 }
 
-/** What is another than in the recording, but for what the handler makes by itself. */
+/** The first difference from the recording. Values that the handler makes by itself may differ. */
 function differenceOf(
   { recording, statements, error }: Replaying,
   status: number | undefined,
@@ -160,7 +167,8 @@ function differenceOf(
   const [recorded, now] = [outcome.error, error].map((one) => (one ? `${one.name}: ${one.message}` : 'nothing'));
   if (!isSame(recorded, now)) return `it fails with ${now}, the recording has ${recorded}`;
   if (!response) return undefined;
-  return firstDifference(parsed(unpackedBytes(response.body).toString('utf8')), parsed(text), 'body', isSame);
+  const before = unpackedBytes(response.body).toString('utf8');
+  return firstDifference(parsed(before) ?? before, parsed(text) ?? text, 'body', isSame);
 }
 
 function firstDifference(

@@ -1,10 +1,10 @@
 import { TransactionError } from '@ambit/transaction';
 import { unpacked } from '../data.js';
-import { lineOf } from '../line.js';
-import { type Failure, failureOf, type Recording, type Step } from '../recording.js';
+import { failureOf, lineOf } from '../errors.js';
+import type { Failure, Recording, Step } from '../recording.js';
 import { Statements } from './statements.js';
 
-/** Shorter times of a step are not waited for. */
+/** A replay does not wait for a step that took less. */
 const LONG_MS = 50;
 
 interface Pending {
@@ -13,35 +13,41 @@ interface Pending {
   readonly settle: () => void;
 }
 
+export type Beyond = (sql: string, params: readonly unknown[]) => readonly object[] | number | undefined;
+
 /** One request that is replayed, and what of its recording it has used. */
 export class Replaying {
   readonly recording: Recording;
   readonly statements: Statements;
+  /** Rows, or how many were changed, for a statement that the recording does not have. */
+  readonly given: Beyond;
   /** Statements that the recording knows nothing of, and that give no rows. */
   readonly beyond: string[] = [];
   divergence: string | undefined = undefined;
   error: Failure | undefined = undefined;
-  /** How many steps have begun. */
+  /** The number of steps that have begun. */
   begun = 0;
-  /** Where the last statement was sent. */
+  /** The line that sent the last statement. */
   place: string | undefined = undefined;
   onStep: (() => void) | undefined = undefined;
-  readonly #chance = new Map<string, Step[]>();
+  readonly #chance = new Map<string, { readonly at: number; readonly value: unknown }[]>();
   readonly #pending: Pending[] = [];
-  /** They were still in progress when the request completed. */
+  /** Steps that were still in progress when the request completed. */
   readonly #late: (() => void)[] = [];
   isOver = false;
   #isArmed = false;
   #latest = 0;
   #reached = performance.now();
 
-  constructor(recording: Recording) {
+  constructor(recording: Recording, given: Beyond) {
     this.recording = recording;
+    this.given = given;
     this.statements = new Statements(recording);
     for (const step of recording.steps) {
-      if (step.kind !== 'random' || step.leftOut) continue;
-      const queue = this.#chance.get(step.name ?? '') ?? [];
-      this.#chance.set(step.name ?? '', [...queue, step]);
+      const { name = '', at, values = [] } = step;
+      const queue = this.#chance.get(name) ?? [];
+      this.#chance.set(name, queue);
+      for (const value of values) queue.push({ at, value });
     }
   }
 

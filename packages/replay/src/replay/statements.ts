@@ -4,9 +4,9 @@ import { Bindings, type Fresh, paramsOf } from './bindings.js';
 
 /** A statement, or a call of another server, that the handler asks for now. */
 export interface Wanted {
-  /** As a message names it. */
+  /** The statement as a message names it. */
   readonly text: string;
-  /** Whether a recorded step is the same; then what has to be bound. */
+  /** The values to bind if a recorded step is the same; undefined if it is another. */
   match(step: Step): Fresh[] | undefined;
 }
 
@@ -14,6 +14,7 @@ export interface Wanted {
 const READ = /^\s*\(?\s*(?:select|with|show|explain|values)\b/i;
 const NOT_ONLY_READS =
   /\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b|\b(?:insert|update|delete|merge|into|nextval|setval|set_config|\w*advisory\w*)\b/i;
+const BEGIN = /^(?:begin|start)\b/i;
 const CONTROL = /^(?:BEGIN|START|COMMIT|ROLLBACK|SAVEPOINT|RELEASE)\b/i;
 
 const LONGEST = 200;
@@ -24,12 +25,29 @@ export function shown(sql: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
 }
 
+const SPELLING =
+  /'(?:[^']|'')*'|\$(\w*)\$[^]*?\$\1\$|["`](?!(?:user|session_user|current_\w+|localtime\w*)["`])([a-z_][a-z\d_]*)["`]|\s*([(),;])\s*|\s+|\b(?:select|from|where|and|or|not|in|is|null|as|on|join|inner|left|right|outer|cross|order|group|by|having|limit|offset|asc|desc|distinct|insert|into|values|update|set|delete|returning|exists|between|i?like|case|when|then|else|end|union|all|with|conflict|do|nothing|default|using|for|share|skip|locked|count|sum|min|max|avg|coalesce|lower|upper|true|false)\b/gi;
+
+/** Query builders quote names, and write keywords in small letters: the statement is the same. */
+function respelled(sql: string): string {
+  // A comment ends with its line, and an escaped quote does not end a text.
+  if (/\\|--|\/\*/.test(sql)) return sql;
+  const one = (all: string, _tag: unknown, name: string | undefined, mark: string | undefined): string => {
+    if (name !== undefined) return name === name.toLowerCase() ? name : all;
+    if (mark !== undefined) return mark;
+    return /^['$]/.test(all) ? all : /^\s/.test(all) ? ' ' : all.toLowerCase();
+  };
+  return sql.replaceAll(SPELLING, one).trim().replace(/;$/, '');
+}
+
 export const isControl = (sql: string): boolean => CONTROL.test(sql);
 
-/** A connection of the replay: which of the recorded ones it is shows only in its statements. */
+/** A connection of the replay. */
 export class Line {
-  /** What it has taken of each connection that it may be. The first is the one that counts. */
-  candidates: Map<number, Step[]> | undefined = undefined;
+  /** The recorded connection that it is: its first statement shows that, because a BEGIN is like any other. */
+  wire: number | undefined = undefined;
+  /** The last step that it has taken. */
+  last: Step | undefined = undefined;
   isLost = false;
   outside: boolean | undefined = undefined;
 }
@@ -41,11 +59,15 @@ export class Line {
 export class Statements {
   readonly bindings: Bindings;
   readonly #texts: readonly string[];
+  readonly #respelled: readonly string[];
+  readonly #leftOut: readonly string[];
   readonly #steps: readonly Step[];
   readonly #used = new Set<Step>();
-  readonly #lines: Line[] = [];
-  readonly #refusals: readonly Step[];
-  /** What others read after them is another: commits, and what commits by itself. */
+  /** Lines of which only the BEGIN is known. */
+  readonly #begun = new Set<Line>();
+  /** The first step of each recorded connection that no line is yet. */
+  readonly #firsts = new Map<number, Step>();
+  /** Commits, and statements that commit by themselves: reads after them may see other rows. */
   readonly #effects: readonly Step[];
   /** Something was stored that was not in the recording: nobody knows what its statements would give from now on. */
   isChanged = false;
@@ -53,9 +75,12 @@ export class Statements {
   constructor(recording: Recording) {
     this.bindings = new Bindings(recording);
     this.#texts = recording.texts;
-    this.#refusals = recording.steps.filter(({ kind }) => kind === 'connect');
+    this.#leftOut = recording.leftOut;
+    this.#respelled = recording.texts.map(respelled);
     this.#steps = recording.steps.filter(({ kind }) => kind === 'statement' || kind === 'call');
     this.#effects = this.#effectsOf();
+    for (const step of this.#steps)
+      if (step.wire !== undefined && !this.#firsts.has(step.wire)) this.#firsts.set(step.wire, step);
   }
 
   #effectsOf(): Step[] {
@@ -64,7 +89,7 @@ export class Statements {
       const { wire } = step;
       const text = this.textOf(step);
       if (wire === undefined || !isControl(text)) return !open.has(wire ?? 0) && !this.#onlyReads(step);
-      if (/^(?:begin|start)/i.test(text)) open.add(wire);
+      if (BEGIN.test(text)) open.add(wire);
       else if (/^(?:commit|rollback(?! to))\b/i.test(text)) open.delete(wire);
       return /^commit/i.test(text) && step.error === undefined;
     });
@@ -84,10 +109,11 @@ export class Statements {
   }
 
   wanted(sql: string, params: readonly unknown[] | undefined): Wanted {
+    const text = respelled(sql);
     return {
       text: shown(sql),
       match: (step) => {
-        if (step.sql === undefined || this.#texts[step.sql] !== sql) return undefined;
+        if (step.sql === undefined || this.#respelled[step.sql] !== text) return undefined;
         // One whose parameters were left out is known by its text: it gives no rows, and says so.
         return step.leftOut && !step.params ? [] : this.bindings.match(paramsOf(step), params, step);
       },
@@ -107,43 +133,47 @@ export class Statements {
   }
 
   take(line: Line, wanted: Wanted): Step | undefined {
-    if (!line.candidates) {
-      const wires = this.#steps.flatMap(({ wire }) => wire ?? []);
-      line.candidates = new Map(Array.from(new Set(wires), (wire) => [wire, []]));
-      this.#lines.push(line);
-    }
-    const found = Array.from(line.candidates, ([wire, taken]) => {
-      const next = this.#nextOn(wire, taken, wanted);
-      return next && { wire, taken, ...next };
-    }).filter((one) => one !== undefined);
-    // One that nobody has yet, if there is one.
-    const isFree = (wire: number): boolean => this.#lines.every((other) => other === line || firstOf(other) !== wire);
-    const chosen = found.find(({ wire }) => isFree(wire)) ?? found.find(({ wire }) => this.#exchange(line, wire));
+    const { wire, last } = line;
+    const starts: [number, Step | undefined][] = wire === undefined ? this.#startsOf(last) : [[wire, last]];
+    const found = starts.flatMap(([one, after]) => this.#nextOn(one, after, wanted) ?? []);
+    const chosen =
+      found.find(({ step }) => step.wire === last?.wire) ?? found.find(({ step }) => !this.#used.has(step));
     if (!chosen) return undefined;
-    const isSame = (one: Step): boolean =>
-      isControl(this.textOf(one)) && one.error === undefined && chosen.step.error === undefined;
-    const others = found.filter((one) => one !== chosen && isSame(one.step) && isSame(chosen.step));
-    this.#hold(line, chosen.wire);
-    line.candidates = new Map([chosen, ...others].map(({ wire, taken, step }) => [wire, [...taken, step]]));
-    // Only its rows decide which connection it is, and then no other is that one.
-    if (others.length === 0) for (const other of this.#lines) if (other !== line) other.candidates?.delete(chosen.wire);
-    this.#use(chosen.step, chosen.fresh);
-    return chosen.step;
+    const { step, fresh } = chosen;
+    const begins = last === undefined && BEGIN.test(this.textOf(step)) && step.error === undefined;
+    if (begins) this.#begun.add(line);
+    else if (wire === undefined) this.#settle(line, step);
+    line.last = step;
+    this.#use(step, fresh);
+    return step;
   }
 
-  /** The recorded refusal of a connection, where everything that came before it has been asked for. */
-  takeRefusal(): Step | undefined {
-    const refusal = this.#refusals.find((step) => !this.#used.has(step));
-    if (!refusal || !this.#steps.every((step) => step.asked > refusal.asked || this.#used.has(step))) return undefined;
-    this.#used.add(refusal);
-    return refusal;
+  /** Each recorded connection that a line may be, and the step after which it goes on there. */
+  #startsOf(begin: Step | undefined): [number, Step | undefined][] {
+    if (!begin) return Array.from(this.#firsts.keys(), (wire) => [wire, undefined]);
+    return [...this.#firsts].filter(([, first]) => first.sql === begin.sql && first.error === undefined);
+  }
+
+  /** The line is the connection of that step. Another one that has begun there began where this line did. */
+  #settle(line: Line, { wire = 0 }: Step): void {
+    const { last: begin } = line;
+    const first = this.#firsts.get(wire);
+    const other = Array.from(this.#begun).find((one) => one.last === first);
+    if (begin && first && begin !== first && !other) {
+      this.#used.delete(begin);
+      this.#used.add(first);
+    } else if (other) other.last = begin;
+    this.#begun.delete(line);
+    this.#firsts.delete(wire);
+    line.wire = wire;
   }
 
   difference(text: string, sql: string, params: readonly unknown[] | undefined, at: Step | undefined): string {
-    if (!at) return `wanted ${text}, and the recording has nothing more`;
+    const lacks = this.#leftOut.length === 0 ? '' : `; it lacks ${this.#leftOut.join(', ')}`;
+    if (!at) return `wanted ${text}, and the recording has nothing more${lacks}`;
     const recorded = this.textOf(at);
     const step = `step ${this.numberOf(at)}: wanted ${text}`;
-    if (recorded !== sql) return `${step}, the recording has ${shown(recorded)}`;
+    if (respelled(recorded) !== respelled(sql)) return `${step}, the recording has ${shown(recorded)}`;
     const own = paramsOf(at) ?? [];
     const i = own.findIndex((one, index) => !this.bindings.match(one, params?.[index], at));
     if (this.isChanged) return `${step} after something was stored that is not in the recording`;
@@ -151,54 +181,26 @@ export class Statements {
     return `${step} with $${i + 1} = ${inspect(params?.[i])}, the recording has ${inspect(own[i])}`;
   }
 
-  /** What the recording has at this place, for a message, and for a COMMIT in place of a ROLLBACK. */
+  /** The next step that nobody has taken, for a message, and for a COMMIT in place of a ROLLBACK. */
   nextOf(line: Line | undefined): Step | undefined {
-    const wire = line && firstOf(line);
+    const wire = line?.wire ?? line?.last?.wire;
     return this.#steps.find((step) => !this.#used.has(step) && (wire === undefined || step.wire === wire));
   }
 
-  /** It is over: another statement has taken its place. */
+  /** Marks a step as over, because another statement has taken its place. */
   pass(line: Line, step: Step): void {
     this.#used.add(step);
-    const wire = firstOf(line);
-    if (wire !== undefined) line.candidates?.get(wire)?.push(step);
+    line.last = step;
   }
 
-  #nextOn(wire: number, taken: readonly Step[], wanted: Wanted): { step: Step; fresh: Fresh[] } | undefined {
-    const last = taken.at(-1)?.asked ?? 0;
+  #nextOn(wire: number, after: Step | undefined, wanted: Wanted): { step: Step; fresh: Fresh[] } | undefined {
     for (const step of this.#steps) {
-      if (step.wire !== wire || step.asked <= last) continue;
+      if (step.wire !== wire || step.asked <= (after?.asked ?? 0)) continue;
       const fresh = wanted.match(step);
       if (fresh && this.#isInOrder(step)) return { step, fresh };
       if (!this.#onlyReads(step)) return undefined;
     }
     return undefined;
-  }
-
-  /** Another line counts as this connection, and may as well be one of those that this line counts as. */
-  #exchange(line: Line, wire: number): boolean {
-    const other = this.#lines.find((one) => one !== line && firstOf(one) === wire);
-    const own = firstOf(line);
-    const free = [...(other?.candidates?.keys() ?? [])].find(
-      (one) => one !== wire && (one === own || this.#lines.every((each) => firstOf(each) !== one)),
-    );
-    if (!other || free === undefined) return false;
-    this.#hold(line, undefined);
-    this.#hold(other, free);
-    return true;
-  }
-
-  /** Lets a connection count as the line's own, with what the line has taken of it. */
-  #hold(line: Line, wire: number | undefined): void {
-    const { candidates } = line;
-    const before = firstOf(line);
-    if (!candidates || before === wire) return;
-    for (const step of (before === undefined ? undefined : candidates.get(before)) ?? []) this.#used.delete(step);
-    const taken = wire === undefined ? undefined : candidates.get(wire);
-    if (wire === undefined || !taken) return;
-    for (const step of taken) this.#used.add(step);
-    candidates.delete(wire);
-    line.candidates = new Map([[wire, taken], ...candidates]);
   }
 
   #isInOrder(step: Step): boolean {
@@ -220,10 +222,4 @@ export class Statements {
     this.bindings.bind(fresh);
     this.#used.add(step);
   }
-}
-
-/** The connection that a line counts as, once it has taken anything. */
-function firstOf({ candidates }: Line): number | undefined {
-  const [first] = candidates ?? [];
-  return first && first[1].length > 0 ? first[0] : undefined;
 }

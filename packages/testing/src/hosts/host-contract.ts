@@ -3,7 +3,7 @@ import { type DatabaseKind, sqliteDatabase, type TestDatabase } from './database
 import type { Host } from './host.js';
 import { aroundCommitContract } from './contract/around-commit.js';
 import { responseContract } from './contract/responses.js';
-import { bareErrorResponseContract } from './contract/bare-error-responses.js';
+import { bareErrorResponseContract, problemDetailsContract } from './contract/bare-error-responses.js';
 import { clientContract } from './contract/clients.js';
 import { databaseFaultContract } from './contract/database-faults.js';
 import { disposalContract } from './contract/disposal.js';
@@ -67,6 +67,7 @@ export function hostContract(
       outcomeContract(stageTest);
       aroundCommitContract(stageTest);
       bareErrorResponseContract(stageTest);
+      problemDetailsContract(stageTest);
       databaseFaultContract(stageTest);
       killContract(stageTest);
       shutdownContract(stageTest);

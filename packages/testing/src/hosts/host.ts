@@ -4,7 +4,7 @@ import type { IContainer } from '@ambit/container';
 import type { TransactionOptions } from '@ambit/transaction';
 import type { Wrap } from '../tools/wrappers.js';
 
-/** What a handler responds with, in no host's words. */
+/** The response of a handler, in no host's words. */
 export type Reply =
   | { readonly kind: 'json'; readonly body: unknown; readonly status?: number }
   | { readonly kind: 'text'; readonly text: string }
@@ -14,7 +14,7 @@ export type Reply =
   | { readonly kind: 'redirect'; readonly to: string }
   | { readonly kind: 'stream'; readonly stream: Readable };
 
-/** What a handler is given, on every host. */
+/** The arguments of a handler, on every host. */
 export interface Call {
   /** `container` of the request. */
   readonly scope: IContainer;
@@ -58,7 +58,9 @@ export interface Call {
 }
 
 /** Its terms, and on the routes whose response decides which statuses roll back, and who is notified of what no response carries. */
-export interface RouteTransaction extends TransactionOptions {
+export interface RouteTransaction extends Omit<TransactionOptions, 'readOnly'> {
+  /** As of every host. */
+  readonly readOnly?: boolean | 'safe-methods';
   /** True if a response of this status rolls back. */
   readonly rollbackOn?: (status: number) => boolean;
   /** Called with what no response carries. */
@@ -68,7 +70,7 @@ export interface RouteTransaction extends TransactionOptions {
 /** A route of the application. */
 export interface Route {
   /** HEAD is served as GET. */
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'QUERY';
   /** Without parameters, such as `/orders`. */
   readonly path: string;
   /** Runs the handler in a transaction that is committed when it responds. */
@@ -83,7 +85,7 @@ export interface Route {
 
 /** The same options on every host. */
 export interface RequestLimits {
-  /** How many requests may be in progress. */
+  /** The number of requests that may be in progress. */
   readonly maxRequests?: number;
   /** How many requests of one connection may wait for their response. */
   readonly maxRequestsPerConnection?: number;
@@ -115,7 +117,7 @@ export interface AppDescription {
   readonly routes: readonly Route[];
   /** Called when a request scope failed to dispose. */
   readonly onDisposeError: (error: unknown) => void;
-  /** Default true; with `false`, errors are responded to by the framework itself. */
+  /** Default true: one that responds with `problemOf(error)`. With `false`, errors are responded to by the framework itself. */
   readonly ownErrorHandler?: boolean;
   /** How much the application takes on at a time. */
   readonly limits?: RequestLimits;
@@ -158,14 +160,6 @@ export interface Host {
    * @returns the application, when it listens
    */
   start(app: AppDescription): Promise<RunningHost>;
-}
-
-/** @internal What both applications respond to an error with: no text of a driver, and 503 where the client may come back. */
-export function replyTo(error: unknown): { status: number; body: { error: string; code?: unknown } } {
-  const { statusCode, code, unavailable } = Object(error) as Record<string, unknown>;
-  if (unavailable === true) return { status: 503, body: { error: 'Try again later', code } };
-  if (typeof statusCode === 'number' && statusCode < 500) return { status: statusCode, body: { error: 'Bad request' } };
-  return { status: 500, body: { error: 'Internal error', code } };
 }
 
 /** @internal Bytes only, as bodies of the web are. */

@@ -12,7 +12,7 @@ import type { AppDescription, Call, Host, Reply, RequestLimits, Route, RunningHo
 
 /** @internal */
 export interface StageOptions {
-  /** Whether the application has an error handler of its own. Default true. */
+  /** True if the application has an error handler of its own. Default true. */
   readonly ownErrorHandler?: boolean;
   readonly limits?: RequestLimits;
   readonly before?: AppDescription['before'];
@@ -32,10 +32,10 @@ export class Stage {
   readonly happenings = new Happenings();
   readonly scopes = new ScopeLedger(this.happenings);
   readonly pool: WatchedPool;
-  /** What reached the application's error handler. */
+  /** The errors that reached the application's error handler. */
   readonly errors: unknown[] = [];
   readonly disposeErrors: unknown[] = [];
-  /** What a transaction had to say that changed no outcome. */
+  /** Failures of transactions that changed no outcome. */
   readonly remarks: TransactionError[] = [];
   readonly orderId: string = crypto.randomUUID();
   readonly host: Host;
@@ -140,7 +140,7 @@ export class Stage {
     });
   }
 
-  /** Whether the order is there, as anybody else sees it. */
+  /** True if the order is there, as anybody else sees it. */
   async stored(id = this.orderId): Promise<boolean> {
     const rows = await this.database.pool.query('SELECT id FROM orders WHERE id = $1', [id]);
     return rows.length === 1;
@@ -180,7 +180,7 @@ export class Stage {
     return this.#closing;
   }
 
-  /** What is true after every test: all scopes disposed, once; all connections came back, once; no warning. */
+  /** Checks what is true after every test: all scopes disposed, once; all connections came back, once; no warning. */
   async balance(): Promise<void> {
     try {
       for (const client of this.#clients) client.leave();

@@ -21,7 +21,7 @@ export interface SharedDatabase {
 
 /** One thing that a user leaves in a connection, and how the next one would notice. */
 export interface Leftover {
-  /** Such as `a role`: the title of its test is `does not pass on a role`. */
+  /** The name in the title of its test: `a role` gives `does not pass on a role`. */
   readonly what: string;
   /** The statements of one user, all on one connection. */
   readonly leave: readonly string[];

@@ -14,11 +14,11 @@ import { inheritsNothing, type Leftover, type SharedDatabase } from './inherits-
 export interface PoolOptions {
   /** How many connections it opens at most. */
   readonly max?: number;
-  /** How long a caller waits for a connection. */
+  /** The time that a caller waits for a connection. */
   readonly acquireTimeoutMs?: number;
-  /** How many callers may wait. */
+  /** The number of callers that may wait. */
   readonly maxWaiting?: number;
-  /** How long `close()` waits for connections that are checked out. */
+  /** The time that `close()` waits for connections that are checked out. */
   readonly closeTimeoutMs?: number;
 }
 
@@ -48,7 +48,7 @@ export interface ContractDatabase {
   readonly hasOneConnection?: boolean;
   /** A PostgreSQL server, which terminates a session that is idle in a transaction for too long. */
   readonly terminates?: boolean;
-  /** It is PostgreSQL, which finds the types of parameters when it parses a statement. */
+  /** True for PostgreSQL, which finds the types of parameters when it parses a statement. */
   readonly isPostgres?: boolean;
   /** Everything that a user of a connection could leave for the next one. */
   readonly leftovers?: readonly Leftover[];
@@ -56,7 +56,7 @@ export interface ContractDatabase {
   readonly hasOtherUsers?: boolean;
   /** How a COMMIT can be made to fail. Default: by a constraint that is deferred; nothing where none can. */
   readonly refusedCommit?: RefusedCommit | undefined;
-  /** What it cannot guarantee: the title of the test, which is then expected to fail, and what happens instead. */
+  /** The guarantees that it lacks: the title of each test, which is then expected to fail, and what happens instead. */
   readonly cannot?: Readonly<Record<string, string>>;
 }
 

@@ -60,7 +60,7 @@ export class RawClient {
     return new RawClient(socket);
   }
 
-  /** How many bytes came so far. */
+  /** The number of bytes that came so far. */
   get received(): number {
     return this.#received;
   }

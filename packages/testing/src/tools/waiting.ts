@@ -1,11 +1,11 @@
-/** How long a test waits for something that should happen at once. Only a failing test waits that long. */
+/** The time that a test waits for something that should happen at once. Only a failing test waits that long. */
 const TIMEOUT_MS = 120_000;
 
 /** @internal Lets tests wait for what they count, instead of sleeping. */
 export class Happenings {
   readonly #waiting = new Set<() => void>();
 
-  /** Something happened: those who wait look again. */
+  /** Lets everyone who waits look again, because something happened. */
   tell(): void {
     for (const look of this.#waiting) look();
   }

@@ -2,7 +2,7 @@ import { drizzleOn } from '@ambit/orm/drizzle';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 
-/** The tables that `database.ts` creates. */
+/** The tables that `migrations/` creates. */
 export const orders = pgTable('orders', {
   id: integer().primaryKey().generatedAlwaysAsIdentity(),
   product: text().notNull(),

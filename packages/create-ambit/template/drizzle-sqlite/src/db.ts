@@ -2,7 +2,7 @@ import { drizzleOn } from '@ambit/orm/drizzle/sqlite';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 
-/** The tables that `database.ts` creates. */
+/** The tables that `migrations/` creates. */
 export const orders = sqliteTable('orders', {
   id: integer().primaryKey(),
   product: text().notNull(),

@@ -4,8 +4,9 @@ import { override } from '@ambit/container/tools';
 import { type Sandbox, sandbox } from '@ambit/transaction/testing';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
-import { createPool, createTables } from '../src/database.ts';
+import { createPool } from '../src/database.ts';
 import { createContainer, graph } from '../src/graph.ts';
+import { migrate } from '../src/migrate.ts';
 import { openClient } from './client.ts';
 
 // Its own, because test files run in parallel: where two insert one key into the same database, the second waits for the first.
@@ -18,7 +19,7 @@ const client = await openClient(container);
 
 let box: Sandbox;
 let overridden: Disposable;
-beforeAll(() => createTables(pool));
+beforeAll(() => migrate(pool));
 beforeEach(async () => {
   box = await sandbox(pool);
   overridden = override(container, ...graph.replacing({ IDatabasePool: value(box) }));
@@ -51,6 +52,14 @@ test('an order beyond the stock is rolled back', async () => {
   expect(refused.status).toBe(409);
   expect((await client.get('/orders')).body).not.toContainEqual(expect.objectContaining({ product }));
   expect(await levelOfStock()).toBe(3);
+});
+
+test('the application is ready while its database responds', async () => {
+  expect((await client.get('/health/live')).status).toBe(200);
+  expect((await client.get('/health/ready')).status).toBe(200);
+  await box.rollback();
+  expect((await client.get('/health/live')).status).toBe(200);
+  expect((await client.get('/health/ready')).status).toBe(503);
 });
 
 test('an order that is incomplete is refused', async () => {

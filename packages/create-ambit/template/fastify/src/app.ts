@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Container } from '@ambit/container';
 import { containerPlugin, requireTransactionScope, transactionPlugin } from '@ambit/fastify';
 import { fastify, type FastifyError, type FastifyInstance } from 'fastify';
@@ -15,9 +16,25 @@ const newOrder = {
 /** `close()` of what it returns disposes the container, too. */
 export async function createApp(container: Container): Promise<FastifyInstance> {
   // A body that comes in pieces of one byte costs Fastify 110 bytes for each.
-  const app = fastify({ bodyLimit: 100_000, logger: { level: 'warn' } });
-  await app.register(containerPlugin, { container });
+  const app = fastify({
+    bodyLimit: 100_000,
+    logger: true,
+    requestIdHeader: 'x-request-id',
+    genReqId: () => randomUUID(),
+  });
+  await app.register(containerPlugin, {
+    container,
+    register: (scope, request) => scope.register('IRequestId', () => request.id),
+  });
   await app.register(transactionPlugin);
+
+  app.addHook('onSend', async (request, reply) => void reply.header('x-request-id', request.id));
+  // Probes are not logged: they would be most of the lines.
+  app.get('/health/live', { logLevel: 'error' }, () => ({ status: 'live' }));
+  app.get('/health/ready', { logLevel: 'error' }, async (request) => {
+    await request.container.resolve('IDatabasePool').query('SELECT 1');
+    return { status: 'ready' };
+  });
 
   app.get('/orders', (request) => request.container.resolve('IOrders').latest());
   app.post<{ Body: NewOrder }>(

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 import type { Order } from './order.ts';
 
 declare module 'knex/types/tables.js' {
-  /** The columns of the tables that `database.ts` creates. */
+  /** The columns of the tables that `migrations/` creates. */
   interface Tables {
     orders: Order;
     stock: { product: string; level: number };

@@ -2,7 +2,7 @@ import { kyselyOn } from '@ambit/orm/kysely';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import type { Generated, Kysely } from 'kysely';
 
-/** The columns of the tables that `database.ts` creates. */
+/** The columns of the tables that `migrations/` creates. */
 interface Tables {
   orders: { id: Generated<number>; product: string; quantity: number };
   stock: { product: string; level: number };

@@ -2,7 +2,7 @@ import { Container, lifetimes, onStart, type Services } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { readConfig } from './config.ts';
-import { createPool, createTables } from './database.ts';
+import { createPool, expectTables } from './database.ts';
 import { Orders } from './orders.ts';
 
 const { of, make, alias, registered, build } = lifetimes('application', 'request', 'transaction');
@@ -10,7 +10,8 @@ const { of, make, alias, registered, build } = lifetimes('application', 'request
 /** Every service of the application, its lifetime, and what it needs. The compiler checks all of it. */
 export const graph = build({
   config: make('application', () => readConfig(process.env)),
-  IDatabasePool: make('application', createPool, ['config']).pipe(onStart(createTables)).as<IDatabasePool>(),
+  IDatabasePool: make('application', createPool, ['config']).pipe(onStart(expectTables)).as<IDatabasePool>(),
+  IRequestId: registered('request').as<string>(),
   IConnection: registered('transaction').as<IConnection>(),
 
   // A request reads through the pool; in a transaction everything is on its connection.

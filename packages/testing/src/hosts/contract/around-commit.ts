@@ -8,10 +8,30 @@ import type { StageTest } from '../stage-test.js';
 
 const WITHOUT_ANOTHER = ['nested', 'required', 'supports', 'never', 'mandatory'] as const;
 
+const messageOf = (call: () => unknown): string => {
+  try {
+    return String(call());
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
 const codeOf = (error: unknown): string => (error as { code: string }).code;
 
-/** What is called before and after the COMMIT of a request, whichever way the host commits. */
+/** Callbacks before and after the COMMIT of a request, whichever way the host commits. */
 export function aroundCommitContract(test: StageTest): void {
+  describe('the connection of a transaction, resolved from the scope of the request', () => {
+    test('is refused by the name of the scope that has it', async ({ stage }) => {
+      const said: string[] = [];
+      await stage.serveOrder(async (call) => {
+        said.push(messageOf(() => call.scope.resolve('IConnection')));
+        await stage.insertOrder(call);
+        return CREATED;
+      });
+      expect((await stage.order()).status).toBe(201);
+      expect(said).toEqual([expect.stringContaining('the scope of the transaction, requireTransactionScope()')]);
+    });
+  });
+
   describe('around the COMMIT of a request', () => {
     /** One callback of each kind. */
     function register({ transactionScope }: Call, log: string[]): void {

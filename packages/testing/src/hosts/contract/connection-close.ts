@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { Pause, refused } from '../../tools.js';
 import type { StageTest } from '../stage-test.js';
 
-/** What the responses of a server that closes say of their connection. */
+/** The `Connection` header of responses while the server closes. */
 export function connectionCloseContract(test: StageTest): void {
   describe('a server that closes', () => {
     test('closes a connection on which nothing was ever sent', async ({ stage }) => {

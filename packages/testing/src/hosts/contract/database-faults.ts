@@ -94,7 +94,7 @@ export function databaseFaultContract(test: StageTest): void {
       });
       const response = await stage.order();
       expect(response.status).toBe(500);
-      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' });
+      expect(JSON.parse(response.text)).toMatchObject({ detail: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' });
       expect(response.headers['content-length']).toBe(String(response.text.length));
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_COMMIT_FAILED', sqlState: '23503' }]);
       expect(await stage.stored()).toBe(false);

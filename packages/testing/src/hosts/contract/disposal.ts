@@ -63,7 +63,7 @@ export function disposalContract(test: StageTest): void {
       expect(reasons).toEqual([expected]);
     });
 
-    // What a listener throws crashes the process.
+    // An error that a listener throws crashes the process.
     test.for(['finish', 'close'] as const)(
       'comes when the listeners of the response have been called for "%s", so that they may still resolve',
       async (event, { stage }) => {

@@ -8,7 +8,7 @@ import { CREATED, ORDER, type Stage } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 import { expectOneError } from './wrapped-responses.js';
 
-/** What is guaranteed where handlers respond with a response of `node:http`, which is held back until COMMIT. */
+/** The guarantees where handlers respond with a response of `node:http`, which is held back until COMMIT. */
 export function heldResponseContract(test: StageTest): void {
   describe('a response that is held back', () => {
     /** Writes rows until its response is complete, without waiting for anybody. */
@@ -70,7 +70,7 @@ export function heldResponseContract(test: StageTest): void {
       });
       const client = await stage.client();
       const { status, text } = await client.request(ORDER);
-      expect([status, JSON.parse(text)]).toMatchObject([500, { error: 'Internal error' }]);
+      expect([status, JSON.parse(text)]).toMatchObject([500, { detail: 'Internal error' }]);
       expect((await client.request({ path: '/ping' })).text).toBe('pong');
       expect(await stage.stored()).toBe(false);
     });

@@ -1,13 +1,29 @@
 import type { IConnection } from '@ambit/transaction';
 import { describe, expect } from 'vitest';
 import type { Call, Reply } from '../host.js';
-import { CREATED, type Stage } from '../stage.js';
+import { CREATED, ORDER, type Stage } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
+
+/** Node 20 does not parse QUERY. */
+const METHODS = process.versions.node.startsWith('20.')
+  ? (['GET', 'POST'] as const)
+  : (['GET', 'POST', 'QUERY'] as const);
 
 const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
 
-/** What becomes of a transaction whose handler does not simply respond. */
+/** The outcome of a transaction whose handler does not simply respond. */
 export function outcomeContract(test: StageTest): void {
+  test.for(METHODS)(
+    "a transaction with readOnly 'safe-methods' begins as its method says: with %s",
+    async (method, { stage }) => {
+      const transaction = { readOnly: 'safe-methods' } as const;
+      await stage.serve([{ method, path: '/orders', transaction, responseDecides: true, handle: stage.createOrder }]);
+      const { status } = await stage.request({ ...ORDER, method, ...(method === 'GET' && { body: undefined }) });
+      expect([status, await stage.stored()]).toEqual(method === 'POST' ? [201, true] : [500, false]);
+      expect(stage.errors).toHaveLength(method === 'POST' ? 0 : 1);
+    },
+  );
+
   describe('a transaction is rolled back before the error response', () => {
     const failures: readonly { name: string; fail: (call: Call) => Promise<void> | void }[] = [
       {
@@ -28,7 +44,7 @@ export function outcomeContract(test: StageTest): void {
       const response = await stage.order();
       expect(stage.pool.steps).toEqual(ROLLED_BACK);
       expect(response.status).toBe(500);
-      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error' });
+      expect(JSON.parse(response.text)).toEqual({ type: 'about:blank', status: 500, detail: 'Internal error' });
       expect(stage.errors).toMatchObject([{ message: 'secret' }]);
       expect(await stage.stored()).toBe(false);
       await stage.quiet();

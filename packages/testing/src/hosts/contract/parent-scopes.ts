@@ -77,12 +77,12 @@ async function disconnectionOf(request: object): Promise<void> {
     raw = env?.incoming,
     socket = raw?.socket,
     req,
-    signal = req?.signal,
+    signal = (req?.raw ?? req)?.signal,
   } = request as {
     env?: { incoming?: { socket: NodeJS.EventEmitter } };
     raw?: { socket: NodeJS.EventEmitter };
     socket?: NodeJS.EventEmitter;
-    req?: { signal: AbortSignal };
+    req?: { signal: AbortSignal; raw?: { signal: AbortSignal } };
     signal?: AbortSignal;
   };
   if (socket) await new Promise((resolve) => socket.once('close', resolve));

@@ -10,7 +10,7 @@ const CONNECTION_CLOSE = { connection: 'close' };
 const CHUNKED =
   'POST /orders HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
 
-/** What Node's parser refuses behind a request, or hands to nobody. */
+/** Input that Node's parser refuses behind a request, or hands to nobody. */
 const BEHIND = [
   { name: 'garbage', headers: {}, behind: 'HELLO\r\n\r\n' },
   { name: 'a broken request line', headers: {}, behind: 'GET /\0 HTTP/1.1\r\nhost: test\r\n\r\n' },
@@ -156,7 +156,7 @@ export function refusedInputContract(test: StageTest): void {
     }) => {
       const onStart = (message: unknown): void => {
         const { response, server } = message as { response: ServerResponse; server: Server };
-        // As applications do, which do not know about the response in progress.
+        // Applications do this, which do not know about the response in progress.
         server.on('clientError', (_error, socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
         setImmediate(() => response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('first part'));
       };

@@ -33,7 +33,7 @@ export function replacedResponseContract(test: StageTest): void {
       });
       const client = await stage.client();
       const { status, headers, text } = await client.request(ORDER);
-      expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
+      expect([status, JSON.parse(text)]).toMatchObject([503, { detail: 'Try again later' }]);
       const framing = ['content-length', 'transfer-encoding', 'trailer'].filter((name) => name in headers);
       expect(framing).toEqual(['content-length']);
       expect((await client.request({ path: '/ping' })).text).toBe('pong');

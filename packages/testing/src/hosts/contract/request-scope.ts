@@ -118,7 +118,7 @@ export function requestScopeContract(test: StageTest): void {
       await stage.serveRequest(work);
       const response = await stage.get();
       expect(response.status).toBe(500);
-      expect(JSON.parse(response.text)).toEqual({ error: 'Internal error' });
+      expect(JSON.parse(response.text)).toEqual({ type: 'about:blank', status: 500, detail: 'Internal error' });
       expect(stage.errors).toMatchObject([{ message: 'secret' }]);
       await stage.quiet();
     });

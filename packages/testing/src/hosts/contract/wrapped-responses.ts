@@ -31,7 +31,7 @@ export async function expectOneError(stage: Stage): Promise<void> {
   });
   const client = await stage.client();
   const { status, text } = await client.request(ORDER);
-  expect([status, JSON.parse(text)]).toMatchObject([503, { error: 'Try again later' }]);
+  expect([status, JSON.parse(text)]).toMatchObject([503, { detail: 'Try again later' }]);
   expect((await client.request({ path: '/ping' })).text).toBe('pong');
   expect(client.unread).toBe('');
 }

@@ -51,7 +51,7 @@ export function propagationContract(suite: PoolSuite): void {
     if (!hasOneConnection) expect(beside).toEqual(outside);
     else {
       expect(beside).toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', status: 503 });
-      expect((beside as Error).message).toContain('A not-supported run waited for a second connection');
+      expect((beside as Error).message).toContain('A not-supported run needs a second connection');
     }
     expect(await lines(two)).toEqual(outside);
 

@@ -61,13 +61,17 @@ export function statementContract(suite: PoolSuite): void {
   });
 
   it('refuses too few and too many parameters', async () => {
-    await expect(suite.pool.query('SELECT $1 || $2 AS x', ['a'])).rejects.toMatchObject({
-      sqlState: '08P01',
-      unavailable: false,
-    });
-    await expect(suite.pool.query('SELECT $1 || $2 AS x', ['a', 'b', 'c'])).rejects.toMatchObject({
-      sqlState: '08P01',
-    });
+    for (const values of [['a'], ['a', 'b', 'c']]) {
+      const refused = suite.pool.query('SELECT $1 || $2 AS x', values);
+      await expect(refused).rejects.toMatchObject({ sqlState: '08P01', unavailable: false });
+    }
+  });
+
+  it('refuses ? in place of $1, and keeps its connection', async () => {
+    for (const values of [['a'], []]) {
+      await expect(suite.pool.query('SELECT ? AS x', values)).rejects.toMatchObject({ sqlState: '42601' });
+      expect(await suite.pool.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    }
   });
 
   it('refuses text with a NUL', async () => {
@@ -131,8 +135,8 @@ export function statementContract(suite: PoolSuite): void {
     connection.release();
     const milliseconds = expect.any(Number) as number;
     expect(published).toEqual([
-      { sql: 'SELECT id FROM notes', milliseconds },
-      { sql: 'SELECT body FROM notes', milliseconds },
+      { sql: 'SELECT id FROM notes', milliseconds, rows: 0 },
+      { sql: 'SELECT body FROM notes', milliseconds, rows: 0 },
       { sql: 'SELECT missing FROM notes', milliseconds, error: expect.any(Error) as Error },
     ]);
   });

@@ -9,7 +9,7 @@ export interface PoolSuite {
   readonly each: <T>(title: string, cases: readonly T[], run: (value: T) => Promise<void>) => void;
   /** The bodies of all notes, by their id. */
   readonly bodies: () => Promise<string[]>;
-  /** That of the test in progress: empty but for the table of notes. */
+  /** The database of the test in progress, empty but for the table of notes. */
   database: PoolsToTest;
   /** One with one connection. */
   pool: DatabasePool;

@@ -4,16 +4,17 @@ import { parseSync } from 'oxc-parser';
 import { Project } from './program/project.js';
 import { SourceFile } from './program/source-file.js';
 import { checks } from './rules/index.js';
-import { pageOf } from './rules/rule.js';
 
 const SOURCE = /(?<!\.d)\.[cm]?[jt]sx?$/;
 const SKIPPED = new Set(['node_modules', 'dist', 'build', 'coverage']);
 const TESTS = /(?:^|\/)(?:tests?|__tests__|__mocks__|e2e)\/|\.(?:test|spec|e2e-spec)\.[cm]?[jt]sx?$/;
 
-const USAGE = `Usage: ambit-doctor <files or folders> [--json] [--tests]
+const EXPLAIN = 'npx @ambit/doctor --explain';
+const USAGE = `Usage: npx @ambit/doctor <files or folders> [--json] [--tests]
+       ${EXPLAIN} <rule>
 
 Reports transactions and request data that the wrong code shares, with file and line.
---json prints one JSON object. --tests reads tests, too.`;
+--json prints one JSON object. --tests reads tests, too. --explain prints the harm of a rule and a program, wrong and right.`;
 
 interface Report {
   readonly file: string;
@@ -22,15 +23,22 @@ interface Report {
   readonly rule: string;
   readonly problem: string;
   readonly fix: string;
-  readonly page: string;
+}
+
+interface Terminal {
+  readonly print: (text: string) => void;
+  readonly complain: (text: string) => void;
 }
 
 /** The command line. Returns the exit code: 0 for nothing found, 1 for reports, 2 for wrong usage. */
-export function run(
-  args: readonly string[],
-  print: (text: string) => void,
-  complain: (text: string) => void,
-): 0 | 1 | 2 {
+export function command(args: readonly string[], { print, complain }: Terminal): 0 | 1 | 2 {
+  if (args.includes('--explain')) {
+    const rule = args[args.indexOf('--explain') + 1];
+    const section = rules().find((text) => text.startsWith(`${rule}\n`));
+    if (section) print(section.trim());
+    else complain(`There is no rule ${rule}. The rules:\n${checks.map(({ name }) => `  ${name}`).join('\n')}`);
+    return section ? 0 : 2;
+  }
   const paths = args.filter((one) => !one.startsWith('-'));
   if (args.includes('--help')) {
     print(USAGE);
@@ -39,13 +47,8 @@ export function run(
   const unknown = args.find((one) => one.startsWith('-') && !['--json', '--tests'].includes(one));
   const missing = paths.find((path) => !existsSync(path));
   if (unknown !== undefined || missing !== undefined || paths.length === 0) {
-    const why =
-      unknown === undefined
-        ? missing === undefined
-          ? 'Name files or folders'
-          : `There is no ${missing}`
-        : `Unknown option ${unknown}`;
-    complain(`${why}\n\n${USAGE}`);
+    const path = missing === undefined ? 'Name files or folders' : `There is no ${missing}`;
+    complain(`${unknown === undefined ? path : `Unknown option ${unknown}`}\n\n${USAGE}`);
     return 2;
   }
   const found = paths.flatMap((path) =>
@@ -56,12 +59,18 @@ export function run(
   const reports = reportsOf(files);
   if (args.includes('--json')) print(JSON.stringify({ files: files.length, unread, reports }, undefined, 2));
   else {
-    for (const { file, line, column, rule, problem, fix, page } of reports)
-      print(`${file}:${line}:${column + 1}  ${rule}\n  ${problem}.\n  Fix: ${fix}\n  ${page}\n`);
+    for (const { file, line, column, rule, problem, fix } of reports)
+      print(`${file}:${line}:${column + 1}  ${rule}\n  ${problem}.\n  Fix: ${fix}\n  [${EXPLAIN} ${rule}]\n`);
     for (const file of unread) complain(`${file} does not parse and was not read`);
     print(`${plural(files.length, 'file')} read, ${plural(reports.length, 'problem')} found.`);
   }
   return reports.length > 0 ? 1 : 0;
+}
+
+/** The sections of rules.md, which is packed beside this file; in the repository it is in docs. */
+function rules(): string[] {
+  const beside = join(import.meta.dirname, 'rules.md');
+  return readFileSync(existsSync(beside) ? beside : join(beside, '../../../../docs/rules.md'), 'utf8').split(/^## /m);
 }
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -78,7 +87,7 @@ function sourcesIn(path: string): string[] {
     });
 }
 
-/** As one clicks it, and with the same separators on each system. */
+/** A path that a terminal makes a link of, with the same separators on each system. */
 const shown = (path: string): string => relative(process.cwd(), path).split(sep).join('/');
 
 function read(path: string, unread: string[]): SourceFile | undefined {
@@ -116,7 +125,6 @@ function reportsOf(files: readonly SourceFile[]): Report[] {
           rule: check.name,
           problem,
           fix: check.fix,
-          page: pageOf(check),
         })),
       )
       .filter(({ line, rule }) => !file.isDisabled(line, rule))

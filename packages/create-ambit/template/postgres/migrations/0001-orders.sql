@@ -1,0 +1,10 @@
+CREATE TABLE orders (
+  id INTEGER PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  product TEXT NOT NULL,
+  quantity INTEGER NOT NULL
+);
+CREATE TABLE stock (
+  product TEXT PRIMARY KEY,
+  level INTEGER NOT NULL
+);
+INSERT INTO stock (product, level) VALUES ('apple', 10);
