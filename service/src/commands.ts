@@ -1,11 +1,8 @@
-import { statSync } from 'node:fs';
 import { createOutbox } from '@ambit/outbox';
-import { backupSqlite } from '@ambit/transaction/sqlite';
-import { type DatabasePool, type IDatabasePool, TransactionError } from '@ambit/transaction';
+import type { DatabasePool, IDatabasePool } from '@ambit/transaction';
 import { type Config, ConfigError, readConfig } from './config/config.js';
 import type { IEngine, ISqlDialect } from './database/engine.js';
 import { engineOf } from './database/engines.js';
-import { fileOf } from './database/engines/sqlite.js';
 import { prepareDatabase } from './database/migrate.js';
 import { explained, isAbsence, whenAvailable } from './database/unusable.js';
 import { ExplainedError } from './problem.js';
@@ -50,11 +47,6 @@ const COMMANDS = {
 npm run events -- retry <id> ...      sends these again, or all of them: npm run events -- retry all`,
     );
   },
-  backup: ([target, ...rest]) => {
-    if (!target || target.startsWith('-') || rest.length > 0)
-      throw usage('npm run backup -- <file>   copies the embedded database to a file that does not exist yet');
-    return (config) => backUp(config, target);
-  },
   checkDatabase: (args) => {
     if (args.length > 0)
       throw usage('npm run check-database   reads every page of the embedded database, and says what is damaged');
@@ -64,12 +56,11 @@ npm run events -- retry <id> ...      sends these again, or all of them: npm run
 
 const usage = (text: string): ExplainedError => new ExplainedError(text, 64);
 
-const IN_MEMORY = 'DATA_DIR=:memory: is a separate database in each process: name the one of the service';
-
 /** Runs on the database of a service, which may be in use. */
 async function onDatabase(config: Config, work: Work): Lines {
   const engine = engineOf(config.database);
-  if (engine.isInMemory) throw new ConfigError([IN_MEMORY]);
+  if (engine.isInMemory)
+    throw new ConfigError(['DATA_DIR=:memory: is a separate database in each process: name the one of the service']);
   const missing = (cause?: unknown): ExplainedError =>
     new ExplainedError(`There are no tables of the service: ${engine.place}. Start the service once.`, 1, { cause });
   // SQLite would create the file.
@@ -86,13 +77,7 @@ async function onDatabase(config: Config, work: Work): Lines {
 
 const MAX_LEVEL = 1_000_000_000;
 
-/**
- * The stock command, which is safe while the service runs.
- *
- * @param args - The arguments of the program.
- * @returns A function that does it, and resolves to the lines to print.
- * @throws ExplainedError - The arguments are wrong.
- */
+/** The stock command, which is safe while the service runs. It throws an ExplainedError for wrong arguments. */
 export function readStock([command, productId = '', text, ...rest]: readonly string[]): (
   pool: Pick<IDatabasePool, 'query'>,
   dialect: ISqlDialect,
@@ -143,24 +128,9 @@ const retryEvents =
     return [`Events that are sent again: ${count}`];
   };
 
-const SERVER = 'DATABASE_URL leads to a server, which has programs of its own';
-
-async function backUp({ database }: Config, target: string): Lines {
-  if (database.kind !== 'sqlite') throw new ConfigError([`${SERVER}: pg_dump of PostgreSQL, mariadb-dump of MariaDB`]);
-  if (database.folder === ':memory:') throw new ConfigError([IN_MEMORY]);
-  await backupSqlite({ filename: fileOf(database), to: target }).catch((error: unknown) => {
-    throw error instanceof TransactionError ? new ExplainedError(withCauses(error), 1, { cause: error }) : error;
-  });
-  return [`${target}: ${statSync(target).size} bytes`];
-}
-
-function withCauses({ message, cause }: Error): string {
-  return cause instanceof Error ? `${message}\n  because: ${withCauses(cause)}` : message;
-}
-
 async function check(config: Config): Lines {
   if (config.database.kind !== 'sqlite')
-    throw new ConfigError([`${SERVER}: amcheck of PostgreSQL, CHECK TABLE of MariaDB`]);
+    throw new ConfigError(['DATABASE_URL leads to a server: use amcheck of PostgreSQL, CHECK TABLE of MariaDB']);
   return onDatabase(config, async (pool, engine) => {
     const rows = await pool.query('PRAGMA quick_check').catch((error: unknown) => {
       throw explained(error, engine);

@@ -31,10 +31,8 @@ const FAILURE_HOLDS_MS = 10_000;
 const PROBE_TIMEOUT_MS = 2000;
 /** Matches no row, so it writes nothing; a read-only database refuses it nevertheless. */
 const TRY_TO_WRITE = 'UPDATE migration_lock SET id = id WHERE id < 0';
-/** Also shows that the replica has the tables. */
-const TRY_TO_READ = 'SELECT id FROM migration_lock LIMIT 1';
 
-type Readiness = 'ready' | 'read-only' | 'starting' | 'draining' | Fault;
+type Readiness = 'ready' | 'starting' | 'draining' | Fault;
 
 const READY = 'ready again';
 
@@ -48,8 +46,6 @@ export class Health {
   constructor(
     private readonly pool: Pick<IDatabasePool, 'query'>,
     private readonly logger: Pick<ILogger, 'error' | 'info'>,
-    /** Where requests read while nothing can be written. */
-    private readonly replicas: readonly Pick<IDatabasePool, 'query'>[] = [],
   ) {}
 
   started(): void {
@@ -68,20 +64,15 @@ export class Health {
 
   async readiness(): Promise<Readiness> {
     if (this.#phase !== 'ready') return this.#phase;
-    // Both at the same time, so that together they take no longer than one of them.
-    const [writing, reading] = await Promise.allSettled([
-      inTime(this.#tryToWrite()),
-      inTime(Promise.any(this.replicas.map((replica) => replica.query(TRY_TO_READ)))),
-    ]);
-    if (writing.status === 'fulfilled') {
+    try {
+      await inTime(this.#tryToWrite());
       this.#say(READY);
       return 'ready';
+    } catch (err) {
+      const fault = faultOf(err) ?? 'no response from the database';
+      this.#say(`not ready: ${fault}`, { fix: FAULTS[fault], err });
+      return fault;
     }
-    const { reason: err } = writing as { reason: unknown };
-    const fault = faultOf(err) ?? 'no response from the database';
-    const canRead = reading.status === 'fulfilled';
-    this.#say(`${canRead ? 'ready to read only' : 'not ready'}: ${fault}`, { fix: FAULTS[fault], err });
-    return canRead ? 'read-only' : fault;
   }
 
   async #tryToWrite(): Promise<void> {

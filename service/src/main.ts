@@ -1,6 +1,6 @@
 import { explainFailure, keepFilesPrivate } from './commands.js';
 import { type Config, readConfig } from './config/config.js';
-import { createLogger, createOutput } from './logging/logger.js';
+import { createLogger, LogOutput } from './logging/logger.js';
 import { ExplainedError } from './problem.js';
 import { startService } from './service.js';
 
@@ -17,7 +17,7 @@ try {
 }
 
 function run(config: Config): void {
-  const output = createOutput(config);
+  const output = new LogOutput();
   const logger = createLogger(config.logLevel, output);
   const exitWith = (msg: string, err?: unknown, exitCode = 1): void => {
     logger.error({ msg, err });

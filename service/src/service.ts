@@ -1,7 +1,7 @@
 import type { Container, IContainer } from '@ambit/container';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
-import { createAppContainer, sandboxesOf, SCOPES } from './app-container.js';
+import { createAppContainer, SCOPES } from './app-container.js';
 import type { Config } from './config/config.js';
 import { placeOf } from './config/database.js';
 import type { Host, HostOptions } from './hosts/host.js';
@@ -40,17 +40,15 @@ export async function createHost(
 
 function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
   if (!inspector) return undefined;
-  const { token, always, lines } = inspector;
-  const page = { links: { 'API reference': '/docs' }, ...(token === undefined ? {} : { token }) };
-  return { container, scopes: SCOPES, enabled: true, requestIdHeader: 'x-request-id', always, lines, ...page };
+  const { token, always } = inspector;
+  return { container, scopes: SCOPES, enabled: true, always, ...(token === undefined ? {} : { token }) };
 }
 
 /** Loads OpenTelemetry only where it is configured. */
 async function telemetryOf(config: Config, container: Container, output: LogOutput): Promise<Telemetry | undefined> {
   if (!config.metrics && !config.traces) return undefined;
   const { startTelemetry } = await import('./telemetry/telemetry.js');
-  const pool = container.resolve('IReplicatedPool') ?? container.resolve('IDatabasePool');
-  const telemetry = startTelemetry(pool, config, output);
+  const telemetry = startTelemetry(container.resolve('IDatabasePool'), config, output);
   container.defer(() => telemetry.stop());
   return telemetry;
 }
@@ -65,11 +63,9 @@ export async function startService(
   let cleanUp = (): Promise<void> => container.dispose();
   try {
     const health = container.resolve('IHealth');
-    const replicas = container.resolve('IReplicatedPool');
-    const pool = replicas ?? container.resolve('IDatabasePool');
+    const pool = container.resolve('IDatabasePool');
     const telemetry = await telemetryOf(config, container, output);
     const inspect = inspectorOf(config, container);
-    const sandboxes = await sandboxesOf(config, container);
     const host = await createHost(config.hostVariant, container, {
       onFailure: (error) => health.requestFailed(error),
       transaction: { timeoutMs: config.transactionTimeoutMs },
@@ -78,9 +74,7 @@ export async function startService(
       ...options,
       logger,
       telemetry,
-      replicas,
       inspect,
-      sandboxes,
     });
     cleanUp = () => host.close(0);
     await container.start();
@@ -90,7 +84,6 @@ export async function startService(
     });
     health.started();
     const page = inspect ? { inspector: `${url}/inspector` } : {};
-    if (sandboxes) logger.warn({ msg: 'SANDBOX=1: this service is for tests, and clients may open sandboxes' });
     const storage = { database: config.database.kind, place: placeOf(config.database) };
     logger.info({ msg: 'listening', url, host: config.hostVariant, ...storage, ...page });
     return {

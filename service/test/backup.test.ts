@@ -1,25 +1,16 @@
 import { execFile, execFileSync } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Happenings } from '@ambit/test-kit';
+import { backupSqlite } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { createPool } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { mariadb, openDatabaseOfServer, postgres, type TestDatabase } from './support/databases.js';
 import { request } from './support/http.js';
-import { type Exit, ServiceProcess } from './support/service-process.js';
+import { ServiceProcess } from './support/service-process.js';
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -31,39 +22,17 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const backup = (env: Environment, ...args: string[]): Promise<Exit> =>
-  new ServiceProcess(env, { program: 'backup.js', args }).exit;
+const backup = ({ DATA_DIR = '' }: Environment): Promise<void> =>
+  backupSqlite({ filename: join(DATA_DIR, 'ambit.db'), to: file });
 
-describe('the backup command', () => {
-  test('makes a file that other users of the machine cannot read, nor the database, and never replaces one', async () => {
-    const env = { DATA_DIR: join(folder, 'data') };
-    await using service = new ServiceProcess(env);
-    await service.url();
-    expect(await backup(env, file)).toEqual({ code: 0, output: expect.stringMatching(/backup: \d+ bytes\n$/) });
-    const written = [file, env.DATA_DIR, ...readdirSync(env.DATA_DIR).map((name) => join(env.DATA_DIR, name))];
-    expect(written.filter((path) => (statSync(path).mode & 0o007) !== 0)).toEqual([]);
-    expect(written.length).toBeGreaterThan(3);
-    writeFileSync(file, 'another');
-    const { code, output } = await backup(env, file);
-    expect([code, readFileSync(file, 'utf8')]).toEqual([1, 'another']);
-    expect(output).toContain('exists already');
-  });
-
-  test('reports that there is no database, and creates none', async () => {
-    const { code, output } = await backup({ DATA_DIR: join(folder, 'none') }, file);
-    expect([code, output]).toEqual([1, expect.stringContaining('ENOENT')]);
-    expect([existsSync(join(folder, 'none')), existsSync(file)]).toEqual([false, false]);
-  });
-
-  test.each([
-    ['prints its usage', {}, '', 64, 'npm run backup -- <file>'],
-    ['refuses a database in memory', { DATA_DIR: ':memory:' }, 'x', 78, 'DATA_DIR=:memory:'],
-    ['names the program of a server', { DATABASE_URL: 'postgres://ada:s3cret@127.0.0.1/shop' }, 'x', 78, 'pg_dump'],
-  ])('%s', async (_what, env, target, code, words) => {
-    const { output, ...exit } = await backup(env, target);
-    expect([exit.code, output]).toEqual([code, expect.stringContaining(words)]);
-    expect(output).not.toContain('s3cret');
-  });
+test('other users of the machine can read neither the embedded database nor its backup', async () => {
+  const env = { DATA_DIR: join(folder, 'data') };
+  await using service = new ServiceProcess(env);
+  await service.url();
+  await backup(env);
+  const written = [file, env.DATA_DIR, ...readdirSync(env.DATA_DIR).map((name) => join(env.DATA_DIR, name))];
+  expect(written.filter((path) => (statSync(path).mode & 0o007) !== 0)).toEqual([]);
+  expect(written.length).toBeGreaterThan(3);
 });
 
 /** The procedures of docs/service/backup.md. */
@@ -94,7 +63,7 @@ const PROCEDURES: readonly Procedure[] = [
     name: 'SQLite',
     missing: false,
     open: async (name) => ({ DATA_DIR: join(folder, name) }),
-    backUp: async (env) => expect((await backup(env, file)).code).toBe(0),
+    backUp: backup,
     restore: ({ DATA_DIR = '' }) => {
       mkdirSync(DATA_DIR);
       copyFileSync(file, join(DATA_DIR, 'ambit.db'));

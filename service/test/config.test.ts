@@ -6,7 +6,6 @@ const POSTGRES_URL = 'postgres://ada:s3cret@db.example.org:5432/shop';
 const MARIADB_URL = 'mariadb://ada:s3cret@db/shop';
 const KEY = Buffer.from('a key of 32 bytes, for the tests');
 const EVENTS = { EVENTS_URL: ' https://example.org/hook ', EVENTS_SECRET: `whsec_${KEY.toString('base64')}` };
-const REPLICAS = { DATABASE_URL: POSTGRES_URL, DATABASE_READ_URL: 'postgres://ada@r1,r2:5433/shop' };
 
 const messageOf = (env: Record<string, string>): string => {
   try {
@@ -31,14 +30,8 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
     'postgres://ada:100%@db1:5432,db2:5433/shop',
     'postgres://ada:s3,cret@[::1]:5432,db2/shop?sslmode=require&target_session_attrs=prefer-standby',
     'postgres:///shop?host=/var/run/postgresql',
-  ].map((url) => [{ DATABASE_URL: url }, { database: { url, replicas: undefined } }] as const),
+  ].map((url) => [{ DATABASE_URL: url }, { database: { url } }] as const),
   [{ DATABASE_URL: POSTGRES_URL, DATABASE_PREPARE: 'false' }, { database: { prepare: false } }],
-  [
-    { ...REPLICAS, DATABASE_READ_FROM: 'replica' },
-    {
-      database: { replicas: { urls: ['postgres://ada@r1/shop', 'postgres://ada@r2:5433/shop'], readFrom: 'replica' } },
-    },
-  ],
   [
     { DATABASE_URL: 'mysql://ada:s3%20cret@[::1]:3307/shop?ssl-mode=VERIFY_IDENTITY' },
     {
@@ -48,18 +41,16 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
       },
     },
   ],
-  [{ INSPECTOR: '1', NODE_ENV: 'development' }, { inspector: { token: undefined, always: false, lines: false } }],
+  [{ INSPECTOR: '1', NODE_ENV: 'development' }, { inspector: { token: undefined, always: false } }],
   [
-    { INSPECTOR: 'always', INSPECTOR_TOKEN: ' 16 characters in ', INSPECTOR_LINES: '1' },
-    { inspector: { token: '16 characters in', always: true, lines: true } },
+    { INSPECTOR: 'always', INSPECTOR_TOKEN: ' 16 characters in ' },
+    { inspector: { token: '16 characters in', always: true } },
   ],
   [EVENTS, { events: { url: new URL('https://example.org/hook'), key: KEY } }],
-  [{ SANDBOX: '1', NODE_ENV: 'test' }, { sandbox: true }],
 ];
 
 const REFUSED: readonly (readonly [name: string, value: string, problem: string])[] = [
   ['HOST_VARIANT', 'koa', 'HOST_VARIANT must be one of fastify, express, not "koa"'],
-  ['HOST', '999.1.1.1', 'HOST must be an address to listen on, not "999.1.1.1"'],
   ['PORT', '65536', 'PORT must be a whole number from 0 to 65535, not "65536"'],
   ['MAX_CONNECTIONS', '3e3', 'MAX_CONNECTIONS must be a whole number from 1 to 1000000, not "3e3"'],
   ['METRICS', 'true', 'METRICS must be one of 0, 1, not "true"'],
@@ -82,13 +73,8 @@ const NEEDS_TOKEN = 'INSPECTOR needs INSPECTOR_TOKEN, or NODE_ENV=development on
 
 /** Their values may be secret, so no message repeats one. */
 const SECRET: readonly (readonly [env: Record<string, string>, problem: string])[] = [
-  [{ SANDBOX: '1', NODE_ENV: 'production' }, 'SANDBOX is for tests and must not be 1 where NODE_ENV is production'],
-  [{ SANDBOX: '1', ...REPLICAS }, 'SANDBOX=1 stores nothing that EVENTS_URL or DATABASE_READ_URL could have'],
-  [{ SANDBOX: '1', ...EVENTS }, 'SANDBOX=1 stores nothing that EVENTS_URL or DATABASE_READ_URL could have'],
   [{ INSPECTOR: '1', NODE_ENV: 'production' }, NEEDS_TOKEN],
   [{ INSPECTOR: '1', INSPECTOR_TOKEN: 's3cret s3cret s' }, 'INSPECTOR_TOKEN must have at least 16 characters'],
-  [{ DATABASE_READ_URL: 'postgres://ada:s3cret@r1/shop' }, 'DATABASE_READ_URL is for PostgreSQL'],
-  [{ ...REPLICAS, DATABASE_READ_URL: 'mysql://ada:s3cret@r1/shop' }, 'DATABASE_READ_URL must be a URL like postgres'],
   ...['s3cret', 'postgres:s3cret', 'postgres://', 'postgres://ada:s3cret@db/%ff', 'libsql://s3cret.turso.io'].map(
     (url) => [{ DATABASE_URL: url }, LIKE_POSTGRES] as const,
   ),
@@ -98,7 +84,6 @@ const SECRET: readonly (readonly [env: Record<string, string>, problem: string])
   ...['ssl-mode=REQUIRED', 'sslmode=require'].map(
     (query) => [{ DATABASE_URL: `${MARIADB_URL}?${query}` }, BAD_MARIADB] as const,
   ),
-  [{ DATABASE_URL: MARIADB_URL, DATABASE_READ_URL: POSTGRES_URL }, 'DATABASE_READ_URL is for PostgreSQL'],
   ...['ftp://s3cret.example.org', 's3cret.example.org/hook', 'https://s3cret@example.org'].map(
     (url) => [{ ...EVENTS, EVENTS_URL: url }, 'EVENTS_URL must be an http or https URL without a user'] as const,
   ),
@@ -122,18 +107,6 @@ describe('the configuration', () => {
     expect(message.split('\n  - ').slice(1).toSorted()).toEqual(REFUSED.map(([, , problem]) => problem).toSorted());
   });
 
-  test.each(MISSPELT)('refuses %s, which is almost %s, until that is set, too', (name, meant) => {
-    expect(messageOf({ [name]: 's3cret' })).toMatch(
-      new RegExp(`:\n  - ${name} is not known: rename it to ${meant}, or set ${meant} as well$`),
-    );
-    expect(messageOf({ [name]: 's3cret', [meant]: 's3cret' })).not.toContain('is not known');
-  });
-
-  test('accepts variables of other programs', () => {
-    const others = { DB_URL: 'x', HOSTNAME: 'x', POST: 'x', DATABASE_URLS_OF: 'x', PATH: 'x', NODE_OPTIONS: '' };
-    expect(readConfig(others)).toEqual(readConfig({}));
-  });
-
   test.each(SECRET)('refuses %o', (env, problem) => {
     const message = messageOf(env);
     expect(message).toContain(problem);
@@ -141,13 +114,18 @@ describe('the configuration', () => {
     expect(message.split('\n')).toHaveLength(2);
   });
 
-  test('of events and replicas makes an object graph with them, and none without', async () => {
-    await using container = createAppContainer(readConfig({ ...EVENTS, ...REPLICAS }));
-    expect(container.resolve('IReplicatedPool')?.size).toMatchObject({ open: 0, idle: 0, waiting: 0 });
+  test.each(MISSPELT)('refuses %s, which is almost %s, until that is set, too', (name, meant) => {
+    expect(messageOf({ [name]: 's3cret' })).toMatch(
+      new RegExp(`:\n  - ${name} is not known: rename it to ${meant}, or set ${meant} as well$`),
+    );
+    expect(messageOf({ [name]: 's3cret', [meant]: 's3cret' })).not.toContain('is not known');
+  });
+
+  test('of events makes an object graph with them, and none without', async () => {
+    await using container = createAppContainer(readConfig(EVENTS));
     expect(container.resolve('IEventRelay')).toBeDefined();
     await using without = createAppContainer(readConfig({ PORT: '4711', DATA_DIR: ':memory:' }));
-    for (const key of ['IReplicatedPool', 'IReplicaPools', 'IOutbox', 'IEventRelay', 'IPublish'] as const)
-      expect(without.resolve(key)).toBeUndefined();
+    for (const key of ['IOutbox', 'IEventRelay', 'IPublish'] as const) expect(without.resolve(key)).toBeUndefined();
     const port: number = without.resolve('IConfigService').get('port');
     expect(port).toBe(4711);
   });

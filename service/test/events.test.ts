@@ -1,6 +1,4 @@
 import { Happenings } from '@ambit/test-kit';
-import { outboxSchema } from '@ambit/outbox';
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfig, startService } from '../src/index.js';
 import { App } from './support/app.js';
@@ -204,13 +202,3 @@ test('with METRICS=1, /metrics has deliveries, lag and backlog', async () => {
 test.each([[[]], [['list', 'x']], [['retry']]])('the events command refuses %j', async (args) => {
   expect((await new ServiceProcess({}, { program: 'events.js', args }).exit).code).toBe(64);
 });
-
-test.each(['postgres', 'sqlite', 'mariadb'] as const)(
-  'the migration for %s creates the table of the package',
-  (dialect) => {
-    const url = new URL(`../src/database/migrations/0003-outbox.${dialect}.sql`, import.meta.url);
-    const script = readFileSync(url, 'utf8').replace(/^--.*\n\n/, '');
-    // On MariaDB a migration can be repeated.
-    expect(script.replace('IF NOT EXISTS outbox (', 'outbox (')).toBe(outboxSchema({ dialect }));
-  },
-);

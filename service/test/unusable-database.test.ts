@@ -39,11 +39,6 @@ describe('the service', () => {
       pathOf('noise'),
       /^The database cannot be used: .*file is not a database \(XX001\)\. It is SQLite in .*noise.* restore a backup/,
     ],
-    [
-      'a folder that no program can make',
-      '/proc/nope',
-      /^The folder \/proc\/nope of DATA_DIR cannot be created: ENOENT\b/,
-    ],
     ['a file that cannot be opened', pathOf('folder'), /^The database cannot be used: .* It is SQLite in .*folder/],
   ])('with %s for SQLite fails at once, and says why in one line', async (_, DATA_DIR, message) => {
     writeFileSync(pathOf('file'), '');
@@ -75,7 +70,7 @@ describe('the service', () => {
     );
   });
 
-  test('logs each attempt to reach its database', async () => {
+  test('logs once that its database is away, and what to do, however often it tries', async () => {
     const port = await freePort();
     const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop`;
     const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '1000' }).exit;
@@ -89,7 +84,11 @@ describe('the service', () => {
     const advice = expect.stringMatching(
       `^The service could not start. The database cannot be used: ${why}. It is ${place.replaceAll(/[()]/g, '\\$&')}. Check`,
     ) as string;
-    expect([code, lines[0]]).toEqual([1, { ...retry, nextTryInMs: 250 }]);
+    expect([code, lines.length, lines[0]]).toEqual([
+      1,
+      2,
+      { ...retry, fix: expect.stringMatching(/DATABASE_URL/) as string },
+    ]);
     expect(lines.at(-1)).toEqual({ level: 50, time: expect.any(String), msg: advice });
   });
 

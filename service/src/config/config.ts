@@ -1,7 +1,7 @@
-import { isIP } from 'node:net';
+import { alike } from '@ambit/container/tools';
 import { keyOf } from '../events/sender.js';
 import { ExplainedError } from '../problem.js';
-import { readDatabase, replicatedDatabase } from './database.js';
+import { readDatabase } from './database.js';
 
 export const HOST_VARIANTS = ['fastify', 'express'] as const;
 
@@ -50,13 +50,6 @@ export class Variables {
     return this.wholeNumber(name, byDefault, min, MOST_MS);
   }
 
-  /** A name can be resolved to an address of this machine, or not, only when the service listens. */
-  host(name: string, byDefault: string): string {
-    const text = this.text(name) ?? byDefault;
-    const isHost = /^\d+(?:\.\d+){3}$/.test(text) ? isIP(text) > 0 : !/\s/.test(text);
-    return isHost ? text : this.#refuse(name, 'an address to listen on', byDefault);
-  }
-
   /**
    * Refuses a name that is almost one of a variable that was read, and is not set: `DATBASE_URL` would start the service on an embedded
    * database without a word. A short name is too close to those of other programs.
@@ -64,8 +57,7 @@ export class Variables {
   refuseMisspelt(): void {
     const absent = [...this.#known].filter((name) => name.length >= SHORTEST && this.text(name) === undefined);
     for (const name of Object.keys(this.env).filter((each) => !this.#known.has(each))) {
-      const forms = withoutOneLetter(name);
-      const meant = absent.find((one) => withoutOneLetter(one).some((form) => forms.includes(form)));
+      const meant = absent.find((one) => alike(one, name));
       if (meant) this.problems.push(`${name} is not known: rename it to ${meant}, or set ${meant} as well`);
     }
   }
@@ -77,12 +69,6 @@ export class Variables {
 }
 
 const SHORTEST = 6;
-
-/** Names that share such a form differ in a letter that is missing, added, wrong or in another place. */
-const withoutOneLetter = (name: string): string[] => [
-  name,
-  ...Array.from(name, (_, at) => name.slice(0, at) + name.slice(at + 1)),
-];
 
 export interface EventsConfig {
   readonly url: URL;
@@ -114,13 +100,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 
 /** README.md says what every variable is for. */
 function settingsIn(variables: Variables) {
-  const database = readDatabase(variables);
-  const events = readEvents(variables);
   return {
     hostVariant: variables.oneOf('HOST_VARIANT', HOST_VARIANTS, 'fastify'),
-    host: variables.host('HOST', '127.0.0.1'),
+    host: variables.text('HOST') ?? '127.0.0.1',
     port: variables.wholeNumber('PORT', 3000, 0, 65_535),
-    database,
+    database: readDatabase(variables),
     /** How long the start retries while the database is unavailable; an attempt in progress is completed. */
     startTimeoutMs: variables.milliseconds('START_TIMEOUT_MS', 10_000),
     shutdownTimeoutMs: variables.milliseconds('SHUTDOWN_TIMEOUT_MS', 10_000),
@@ -131,14 +115,12 @@ function settingsIn(variables: Variables) {
     /** A misused transaction is ignored, logged, or logged and refused. */
     transactionCheck: variables.oneOf('TRANSACTION_CHECK', ['0', '1', 'throw'], '0'),
     logLevel: variables.oneOf('LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info'),
-    logFormat: variables.oneOf('LOG_FORMAT', ['auto', 'json', 'text'], 'auto'),
     metrics: variables.isOn('METRICS'),
     traces: variables.isOn('TRACES'),
     /** The name of the service in metrics and events. */
     serviceName: variables.text('OTEL_SERVICE_NAME') ?? 'ambit-service',
-    events,
+    events: readEvents(variables),
     inspector: readInspector(variables),
-    sandbox: readSandbox(variables, events !== undefined || replicatedDatabase({ database }) !== undefined),
   };
 }
 
@@ -157,11 +139,10 @@ function readEvents(variables: Variables): EventsConfig | undefined {
   return isUsable && key !== undefined ? { url, key } : undefined;
 }
 
-/** `always` records from the start, `lines` shows the lines of the log, which contain values. */
+/** `always` records from the start. */
 function readInspector(variables: Variables) {
   const on = variables.oneOf('INSPECTOR', ['0', '1', 'always'], '0');
   const token = variables.text('INSPECTOR_TOKEN');
-  const lines = variables.isOn('INSPECTOR_LINES');
   const isForDevelopment = /^(?:development|test)$/.test(variables.text('NODE_ENV') ?? '');
   if (on === '0') return undefined;
   // Every client behind a proxy on this machine, which may add no header, looks like one of this machine.
@@ -173,17 +154,5 @@ function readInspector(variables: Variables) {
     variables.problems.push(
       'INSPECTOR_TOKEN must have at least 16 characters, and no line breaks, or it can be guessed',
     );
-  return { token, always: on === 'always', lines };
-}
-
-/** For tests: a request that names a sandbox in its header runs in it, and nothing that it stores is kept. */
-function readSandbox(variables: Variables, isStoredElsewhere: boolean): boolean {
-  const sandbox = variables.isOn('SANDBOX');
-  if (sandbox && variables.text('NODE_ENV') === 'production')
-    variables.problems.push('SANDBOX is for tests and must not be 1 where NODE_ENV is production');
-  if (sandbox && isStoredElsewhere)
-    variables.problems.push(
-      'SANDBOX=1 stores nothing that EVENTS_URL or DATABASE_READ_URL could have: set one of them',
-    );
-  return sandbox;
+  return { token, always: on === 'always' };
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { idempotencySchema } from '@ambit/idempotency';
+import { outboxSchema } from '@ambit/outbox';
 import { type IDatabasePool, splitStatements, sqlStateOf } from '@ambit/transaction';
 import { runOnPool } from '@ambit/transaction/extension';
 import type { IEngine, ISqlDialect, Queryable } from './engine.js';
@@ -15,6 +17,8 @@ interface Migration {
   readonly name: string;
   readonly script: string;
   readonly checksum: string;
+  /** The table of a package, whose script may change its spelling. */
+  readonly isOfPackage?: true;
 }
 
 /** When two programs create a table at the same time, the database refuses one of them, which then finds the table. */
@@ -65,11 +69,11 @@ export async function migrate(
       );
   }
 
-  async function apply(connection: Queryable, { name, script, checksum }: Migration): Promise<void> {
+  async function apply(connection: Queryable, { name, script, checksum, isOfPackage }: Migration): Promise<void> {
     const [applied] = await connection.query<{ checksum: string }>('SELECT checksum FROM migrations WHERE name = $1', [
       name,
     ]);
-    if (applied && applied.checksum !== checksum) {
+    if (applied && applied.checksum !== checksum && !isOfPackage) {
       throw new Error(
         `The migration ${name} was changed after this database had run it. Undo the change, and add a new migration.`,
       );
@@ -80,21 +84,29 @@ export async function migrate(
   }
 }
 
-/** `0003-outbox.sqlite.sql` is for SQLite only, a name without a database is for PostgreSQL and SQLite. */
-const MIGRATION = /^[^.]+(?:\.(postgres|sqlite|mariadb))?\.sql$/;
-
+/** Files that end in `.mariadb.sql` are for MariaDB, the others for PostgreSQL and SQLite. */
 function readMigrations(dialect: ISqlDialect['name']): Migration[] {
-  return readdirSync(FOLDER)
-    .filter((file) => {
-      const [match, only] = MIGRATION.exec(file) ?? [];
-      return match !== undefined && (only === undefined ? dialect !== 'mariadb' : only === dialect);
-    })
-    .toSorted()
+  const own = readdirSync(FOLDER)
+    .filter((file) => file.endsWith('.mariadb.sql') === (dialect === 'mariadb'))
     .map((name) => {
       const script = readFileSync(new URL(name, FOLDER), 'utf8');
       return { name, script, checksum: createHash('sha256').update(script).digest('hex') };
     });
+  const ofPackage = (name: string, schema: string): Migration => {
+    // On MariaDB each statement can be repeated, as after a crash.
+    const script =
+      dialect === 'mariadb' ? schema.replace(/^CREATE TABLE (?!IF)/m, 'CREATE TABLE IF NOT EXISTS ') : schema;
+    return { name, script, checksum: 'of the package', isOfPackage: true };
+  };
+  return [
+    ...own,
+    ofPackage(`0002-idempotency-keys${dialect === 'mariadb' ? '.mariadb' : ''}.sql`, idempotencySchema({ dialect })),
+    ofPackage(`0003-outbox.${dialect}.sql`, outboxSchema({ dialect })),
+  ].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
+
+/** It is tried each second. */
+const LOG_EVERY_MS = 10_000;
 
 /** Applies the migrations, and waits for a database that is not available yet. */
 export async function prepareDatabase(
@@ -103,13 +115,13 @@ export async function prepareDatabase(
   { startTimeoutMs }: Pick<Config, 'startTimeoutMs'>,
   logger?: Pick<ILogger, 'warn'>,
 ): Promise<void> {
-  const onRetry: OnRetry = (error, nextTryInMs) =>
-    logger?.warn({
-      msg: 'the database cannot be used yet',
-      why: reasonOf(error),
-      place: engine.place,
-      nextTryInMs,
-    });
+  let loggedAt = -Infinity;
+  const onRetry: OnRetry = (error) => {
+    if (Date.now() - loggedAt < LOG_EVERY_MS) return;
+    loggedAt = Date.now();
+    const { place, advice: fix } = engine;
+    logger?.warn({ msg: 'the database cannot be used yet', why: reasonOf(error), place, fix });
+  };
   const migrationPool = engine.createMigrationPool();
   try {
     await migrate(migrationPool ?? pool, engine, startTimeoutMs, onRetry);

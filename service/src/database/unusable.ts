@@ -38,7 +38,7 @@ const FIRST_PAUSE_MS = 250;
 const LAST_PAUSE_MS = 1000;
 
 /** Called before each pause between two attempts. */
-export type OnRetry = (error: unknown, pauseMs: number) => void;
+export type OnRetry = (error: unknown) => void;
 
 /** Retries while the database is not available, for example because it is starting. */
 export async function whenAvailable(work: () => Promise<void>, waitMs: number, onRetry: OnRetry): Promise<void> {
@@ -48,7 +48,7 @@ export async function whenAvailable(work: () => Promise<void>, waitMs: number, o
       return await work();
     } catch (error) {
       if (!isTemporary(error) || Date.now() + pauseMs > deadline) throw error;
-      onRetry(error, pauseMs);
+      onRetry(error);
       await pause(pauseMs);
     }
   }

@@ -130,7 +130,7 @@ async function sendStream({ method }: Request, res: Response, stream: Readable):
 
 /** The API as an Express application. The container may hold fakes. */
 export function createExpressApp(container: IContainer, options: HostOptions): Express {
-  const { logger, telemetry, inspect, sandboxes } = options;
+  const { logger, telemetry, inspect } = options;
   const app = express();
   // These make Express respond as Fastify does.
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
@@ -139,7 +139,7 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
 
   const onDisposeError = logError(logger, 'The request scope failed to dispose');
   if (inspect) app.use(inspectorMiddleware(inspect));
-  app.use(containerMiddleware(sandboxes?.scopeOf ?? container, { onDisposeError, isEssential }), requestHead(options));
+  app.use(containerMiddleware(container, { onDisposeError, isEssential }), requestHead(options));
   const refuseUnrouted: RequestHandler = (req) => {
     throw unrouted(req.originalUrl, telemetry);
   };
@@ -147,8 +147,8 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   app.options(/.*/, refuseUnrouted);
   app.use('/api/users', userRoutes());
   app.use('/api/orders', orderRoutes(options));
-  for (const { method, path, respond } of serviceRoutes(options))
-    app[method](path, async (req, res) => {
+  for (const { path, respond } of serviceRoutes(options))
+    app.get(path, async (req, res) => {
       const { status, headers, body } = await respond(req);
       res.status(status).set(headers).end(body);
     });

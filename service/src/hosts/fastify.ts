@@ -56,7 +56,7 @@ function addHooks(server: FastifyInstance, options: HostOptions): void {
 
 /** The API as a Fastify server. The container may hold fakes. */
 export async function createFastifyApp(container: IContainer, options: HostOptions): Promise<FastifyInstance> {
-  const { logger, inspect, transaction, sandboxes } = options;
+  const { logger, inspect, transaction } = options;
   const respond = (error: unknown, request: FastifyRequest, reply: FastifyReply): HttpResponse => {
     const failed = { requestId: reply.getHeader('x-request-id'), container: request.container, res: reply.raw };
     return respondToFailure(options, failed, error);
@@ -76,7 +76,7 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   });
   if (inspect) await server.register(inspectorPlugin, inspect);
   await server.register(containerPlugin, {
-    container: sandboxes?.scopeOf ?? container,
+    container,
     onDisposeError: logError(logger, 'The request scope failed to dispose'),
     isEssential,
   });
@@ -91,8 +91,8 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
 
   await server.register(userRoutes, { prefix: '/api/users', onStreamError: respond });
   await server.register(orderRoutes, { prefix: '/api/orders' });
-  for (const route of serviceRoutes(options))
-    server[route.method](route.path, async (request, reply) => send(reply, await route.respond(request)));
+  for (const { path, respond: respondTo } of serviceRoutes(options))
+    server.get(path, async (request, reply) => send(reply, await respondTo(request)));
   return server;
 }
 

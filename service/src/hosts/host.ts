@@ -1,7 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { InspectorOptions } from '@ambit/inspector';
-import type { ReplicatedPool } from '@ambit/transaction/replicas';
-import type { Sandboxes } from '@ambit/transaction/testing';
 import type { ILogger } from '../logging/logger.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 
@@ -24,10 +22,6 @@ export interface HostOptions {
   readonly telemetry?: Telemetry | undefined;
   /** Serves the inspector at `/inspector`; off by default. */
   readonly inspect?: InspectorOptions | undefined;
-  /** Requests read through its sessions, from replicas; none by default. */
-  readonly replicas?: ReplicatedPool | undefined;
-  /** For tests: requests run in the sandbox that they name, and `/sandboxes` opens and releases them. Off by default. */
-  readonly sandboxes?: Sandboxes | undefined;
 }
 
 /** The API on one of the two frameworks. */

@@ -5,14 +5,13 @@ import type { IRequestContext } from '../ids.js';
 import type { HostOptions } from '../hosts/host.js';
 import type { ILogger } from '../logging/logger.js';
 import { Problem } from '../problem.js';
-import { continueSession } from '../replicas/replicas.js';
 
 /** Health checks and scrapes are logged at level `debug`. */
 const QUIET = /^\/(?:health\/|metrics$)/;
 
 /** Both hosts begin every request with this, whatever its address: it gets an id, and is logged when it is finished. */
 export function beginRequest(
-  { logger, telemetry, replicas }: HostOptions,
+  { logger, telemetry }: HostOptions,
   container: IContainer,
   req: IncomingMessage,
   res: ServerResponse,
@@ -21,7 +20,6 @@ export function beginRequest(
   const trace = telemetry?.traceIdsOf(container);
   if (trace) context.trace = trace;
   logRequest(logger, context, req, res);
-  if (replicas) continueSession(replicas, container, req, res);
   return context;
 }
 

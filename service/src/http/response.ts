@@ -51,6 +51,7 @@ const BAD_KEY = 'Idempotency-Key must be 1 to 255 visible ASCII characters, give
 const KEY_PROBLEMS: Readonly<Record<IdempotencyProblem, string>> = {
   missing: BAD_KEY,
   malformed: BAD_KEY,
+  invalid: BAD_KEY,
   running: 'A request with this Idempotency-Key is still running: try again when it has finished',
   reused: 'This Idempotency-Key was used for another request: take a new key for new work',
 };
@@ -80,8 +81,6 @@ export function errorResponse(error: unknown): ErrorResponse {
 }
 
 function databaseErrorResponse(error: TransactionError): ErrorResponse {
-  // Only a test names a sandbox.
-  if (error.code === 'AMBIT_TX_SANDBOX') return response(400, error.message);
   if (error.code === 'AMBIT_TX_OUTCOME_UNKNOWN') return response(503, UNKNOWN);
   const state = sqlStateOf(error);
   if (error.unavailable || state === READ_ONLY) return TRY_AGAIN;

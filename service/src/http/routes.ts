@@ -39,12 +39,10 @@ export const isEssential = ({ url }: IncomingMessage): boolean => ESSENTIAL.has(
 
 interface ServiceRequest {
   readonly container: IContainer;
-  readonly params: unknown;
 }
 
-/** A route about the service itself, which both hosts mount as it is. */
+/** A GET route about the service itself, which both hosts mount as it is. */
 interface ServiceRoute {
-  readonly method: 'get' | 'post' | 'delete';
   readonly path: string;
   readonly respond: (request: ServiceRequest) => HttpResponse | Promise<HttpResponse>;
 }
@@ -55,14 +53,14 @@ function madeOnce(make: () => HttpResponse): () => HttpResponse {
   return () => (response ??= make());
 }
 
-export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telemetry' | 'sandboxes'>): ServiceRoute[] {
+export function serviceRoutes({ telemetry }: Pick<HostOptions, 'telemetry'>): ServiceRoute[] {
   const metrics = telemetry?.metrics;
-  const get = (path: string, respond: ServiceRoute['respond']): ServiceRoute => ({ method: 'get', path, respond });
+  const get = (path: string, respond: ServiceRoute['respond']): ServiceRoute => ({ path, respond });
   const routes = [
     get('/health/live', () => jsonResponse(200, { status: 'live' })),
     get('/health/ready', async ({ container }) => {
       const status = await container.resolve('IHealth').readiness();
-      if (status !== 'ready' && status !== 'read-only') throw new Problem(503, `Not ready: ${status}`);
+      if (status !== 'ready') throw new Problem(503, `Not ready: ${status}`);
       return jsonResponse(200, { status });
     }),
     get('/docs', madeOnce(referencePage)),
@@ -76,16 +74,5 @@ export function serviceRoutes({ telemetry, sandboxes }: Pick<HostOptions, 'telem
     routes.push(
       get(METRICS_PATH, async () => textResponse(200, 'text/plain; version=0.0.4; charset=utf-8', await metrics())),
     );
-  if (!sandboxes) return routes;
-  // For tests: each opens a sandbox, sends its id with its requests, and releases it.
-  const release: ServiceRoute['respond'] = async ({ params }) => {
-    const { id } = params as { id: string };
-    await sandboxes.release(id);
-    return jsonResponse(200, { id });
-  };
-  return [
-    ...routes,
-    { method: 'post', path: '/sandboxes', respond: async () => jsonResponse(201, { id: await sandboxes.create() }) },
-    { method: 'delete', path: '/sandboxes/:id', respond: release },
-  ];
+  return routes;
 }

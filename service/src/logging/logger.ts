@@ -1,6 +1,5 @@
 import { writeSync } from 'node:fs';
-import { recordLine } from '@ambit/inspector';
-import { type DestinationStream, levels, pino } from 'pino';
+import { type DestinationStream, pino } from 'pino';
 import type { Config } from '../config/config.js';
 import type { IRequestContext } from '../ids.js';
 
@@ -53,10 +52,7 @@ export class LogOutput {
       return;
     }
     if (this.#waiting.length === 0) this.#retryLater();
-    this.#keep(Buffer.from(line).subarray(written));
-  }
-
-  #keep(bytes: Buffer): void {
+    const bytes = Buffer.from(line).subarray(written);
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
   }
@@ -107,45 +103,6 @@ function tryToWrite(line: string | Buffer): number {
   }
 }
 
-/** The log as the configuration wants it: for a reader where stdout is a terminal, otherwise for machines. */
-export function createOutput({ logFormat }: Config): LogOutput {
-  const isText = logFormat === 'auto' ? process.stdout.isTTY : logFormat === 'text';
-  return isText ? new TerminalOutput() : new LogOutput();
-}
-
-interface LogRecord extends Readonly<Record<string, unknown>> {
-  readonly level: number;
-  readonly time: string;
-  /** `audit`, or absent. */
-  readonly type?: string;
-}
-
-/** Shows each record of the log as a line of text, and the stack of its error below it. */
-class TerminalOutput extends LogOutput {
-  override write(line: string): void {
-    const { level, time, msg, type, action, timestamp: _, err, ...fields } = JSON.parse(line) as LogRecord;
-    const at = new Date(time).toTimeString().slice(0, 'hh:mm:ss'.length);
-    const label = (type ?? levels.labels[level] ?? '').padEnd(5);
-    const more = Object.entries(fields).map(([name, value]) => `${name}=${textOf(value)}`);
-    const text = [at, label, textOf(action ?? msg), ...more].map(printable).join('  ');
-    super.write(`${[text, ...stackOf(err).map(printable)].join(`\n${' '.repeat(10)}`)}\n`);
-  }
-}
-
-function stackOf(err: unknown): string[] {
-  if (err === undefined) return [];
-  const { stack, message = textOf(err) } = Object(err) as { readonly stack?: string; readonly message?: string };
-  return (stack ?? message).split('\n');
-}
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-/** Without line breaks and other control characters, by which a client could write anywhere on the screen. */
-function printable(text: string): string {
-  const code = (character: string): string => character.charCodeAt(0).toString(16).padStart(2, '0');
-  return text.replaceAll(/\p{Cc}/gu, (character) => `\\x${code(character)}`);
-}
-
 /** Registered as `ILogger`: one object per call. */
 export interface ILogger {
   debug(record: object): void;
@@ -157,18 +114,6 @@ export interface ILogger {
 /** Writes lines to stdout by default; `LogOutput` says what happens when stdout is blocked. */
 export function createLogger(level: Config['logLevel'], destination: DestinationStream = new LogOutput()): ILogger {
   return pino({ level, base: null, timestamp: () => `,"time":"${isoNow()}"` }, destination);
-}
-
-/** Shows each line also in the inspector, at the request that wrote it. */
-export function inspectedOutput(output: DestinationStream): DestinationStream {
-  return {
-    write(text) {
-      const { level, type } = JSON.parse(text) as { readonly level: number; readonly type?: unknown };
-      const source = type === 'audit' ? 'audit' : 'log';
-      recordLine({ source, level: levels.labels[level] ?? String(level), text: text.trim() });
-      output.write(text);
-    },
-  };
 }
 
 export interface IAuditLogger {

@@ -1,7 +1,6 @@
 import type { IDatabasePool } from '@ambit/transaction';
-import type { ReadSource, ReplicatedPool } from '@ambit/transaction/replicas';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
-import { createNoopMeter, INVALID_SPAN_CONTEXT, type Meter, trace, type TracerProvider } from '@opentelemetry/api';
+import { createNoopMeter, INVALID_SPAN_CONTEXT, trace, type TracerProvider } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
@@ -28,7 +27,7 @@ const noTraces: TracerProvider = {
 
 /** Sends spans to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
 export function startTelemetry(
-  pool: IDatabasePool | ReplicatedPool,
+  pool: IDatabasePool,
   { metrics, traces, serviceName }: Pick<Config, 'metrics' | 'traces' | 'serviceName'>,
   log: Pick<LogOutput, 'dropped'> = { dropped: 0 },
 ): Telemetry {
@@ -44,7 +43,6 @@ export function startTelemetry(
   const meter = meterProvider.getMeter('@ambit/service');
   const dropped = { description: 'Log lines dropped because stdout was blocked', unit: '{line}' };
   meter.createObservableCounter('ambit.log.dropped', dropped).addCallback((result) => result.observe(log.dropped));
-  if ('reads' in pool) countReads(meter, pool);
   const serializer = new PrometheusSerializer();
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
@@ -54,12 +52,4 @@ export function startTelemetry(
       await meterProvider.shutdown();
     },
   };
-}
-
-function countReads(meter: Meter, { reads }: Pick<ReplicatedPool, 'reads'>): void {
-  const description = 'Reads by the server they came from; stale: a replica, because no primary could be reached';
-  meter.createObservableCounter('ambit.database.reads', { description, unit: '{read}' }).addCallback((result) => {
-    for (const from of ['primary', 'replica', 'stale'] as const satisfies readonly ReadSource[])
-      result.observe(reads[from], { 'ambit.database.read_from': from });
-  });
 }

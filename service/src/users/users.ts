@@ -32,8 +32,6 @@ export interface IUserRepository {
   create(data: NewUser): Promise<User>;
 }
 
-/** A replica may run it. */
-const READS = { readOnly: true };
 const BEFORE_ALL = '';
 /** SQLite reads a page in a few milliseconds, during which the process does nothing else. */
 const PAGE_SIZE = 500;
@@ -59,19 +57,19 @@ export class UserRepository implements IUserRepository {
   }
 
   async findAll(page?: Page): Promise<User[]> {
-    if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id', [], READS);
+    if (!page) return this.#database.query<User>('SELECT id, name, email FROM users ORDER BY id');
     const { after = BEFORE_ALL, limit = Infinity } = page;
     const rows = LIMITS.find((each) => each >= limit);
     const all = ALL_AFTER[this.#dialect];
     const sql = rows === undefined ? all : `${all} LIMIT ${rows}`;
-    const users = await this.#database.query<User>(sql, [after], READS);
+    const users = await this.#database.query<User>(sql, [after]);
     return users.slice(0, limit);
   }
 
   async findById(id: string): Promise<User | null> {
     const stored = storedId(id);
     if (stored === undefined) return null;
-    const rows = await this.#database.query<User>(FIND[this.#dialect], [stored], READS);
+    const rows = await this.#database.query<User>(FIND[this.#dialect], [stored]);
     return rows[0] ?? null;
   }
 

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { placeOf, type SqliteConfig } from '../../config/database.js';
 import { ExplainedError } from '../../problem.js';
@@ -19,7 +19,7 @@ export const sqliteDialect: ISqlDialect = {
 };
 
 /** The file of the embedded database, or `:memory:`. */
-export const fileOf = ({ folder }: SqliteConfig): string => (folder === ':memory:' ? folder : join(folder, 'ambit.db'));
+const fileOf = ({ folder }: SqliteConfig): string => (folder === ':memory:' ? folder : join(folder, 'ambit.db'));
 
 export function sqliteEngine(config: SqliteConfig): IEngine {
   const { folder, acquireTimeoutMs } = config;
@@ -45,21 +45,9 @@ export function sqliteEngine(config: SqliteConfig): IEngine {
   return engine;
 }
 
-/** Each folder by itself: with `recursive`, Node tries forever below `/proc`. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another instance may have made it meanwhile.
-    if (!existsSync(folder)) throw error;
-  }
-}
-
 function createFolder(folder: string): void {
   try {
-    makeFolder(folder);
+    mkdirSync(folder, { recursive: true });
   } catch (cause) {
     const what = `The folder ${folder} of DATA_DIR cannot be created: ${reasonOf(cause)}`;
     throw new ExplainedError(`${what}. Name a folder in which the service may write.`, 1, { cause });

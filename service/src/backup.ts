@@ -1,3 +1,0 @@
-import { runCommand } from './commands.js';
-
-runCommand('backup');
