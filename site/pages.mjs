@@ -27,7 +27,7 @@ export class Pages {
     this.#root = root;
     for (const [source, path] of Object.entries(AT_TOP)) this.#paths.set(source, path);
     for (const folder of readdirSync(join(root, 'packages'))) {
-      if (existsSync(join(root, 'packages', folder, 'LICENSE')))
+      if (existsSync(join(root, 'packages', folder, 'package.json')))
         this.#paths.set(`packages/${folder}/README.md`, `packages/${folder}.md`);
     }
     for (const file of readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })) {

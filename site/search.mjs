@@ -1,10 +1,17 @@
 // How the search of the site finds and sorts. VitePress writes these functions into the page, so each has all that it needs.
 
-/** Names with dots are found as they are, too, such as `Scope.REQUEST`. @param {string} text */
-const tokenize = (text) => [...text.split(/[\n\r\p{Z}\p{P}]+/u), ...(text.match(/\w+(?:\.\w+)+/g) ?? [])];
+/** Names with dots, such as `Next.js`, are found as they are and without them, too; a code, such as `AMBIT_DISPOSED`, is one word. @param {string} text */
+const tokenize = (text) => [
+  ...text.replaceAll(/\bambit(?:_[a-z\d]+)+/gi, ' ').split(/[\n\r\p{Z}\p{P}]+/u),
+  ...(text.match(/\w+(?:\.\w+)+|\bambit(?:_[a-z\d]+)+/gi) ?? []).flatMap((name) => [name, name.replaceAll('.', '')]),
+];
 
-/** One word in singular and plural. @param {string} term */
-const processTerm = (term) => term.toLowerCase().replace(/(?<=\w{3}[^s])s$/, '');
+/** One word in singular and plural; of a code what is behind `ambit`, or else who looks for that would find all codes. @param {string} term */
+const processTerm = (term) =>
+  term
+    .toLowerCase()
+    .replace(/^ambit(?=_)/, '')
+    .replace(/(?<=\w{3}[^s])s$/, '');
 
 /** How MiniSearch splits what it finds and what is looked for. */
 export const options = { tokenize, processTerm };
@@ -16,10 +23,12 @@ export const searchOptions = /** @type {const} */ ({
   /**
    * A reader who looks for a subject wants the page about it before the symbols, and the page before a section of another one.
    * @param {string} id the address
-   * @param {string} _term
+   * @param {string} term of the index
    * @param {Record<string, unknown>} [section] with the titles of the sections that it is in
    */
-  boostDocument: (id, _term, section) => {
+  boostDocument: (id, term, section) => {
+    // The entry of a code is what its reader wants.
+    if (term.startsWith('_') && id.endsWith(`#ambit${term}`)) return 100;
     const { titles } = /** @type {{ titles: string[] }} */ (section);
     const kinds = /** @type {[RegExp, number][]} */ ([
       [/\/(#|documentation)/, 0.1],

@@ -2,6 +2,7 @@ import { Container, lifetimes, onStart, type Services } from '@ambit/container';
 import { verify } from '@ambit/container/tools';
 import type { IConnection, IDatabasePool } from '@ambit/transaction';
 import { kyselyOn } from '@ambit/orm/kysely';
+import { transactionCheck } from '@ambit/transaction/check';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { Articles } from './articles.ts';
@@ -22,15 +23,20 @@ export interface Config {
 
 const { of, make, alias, registered, build } = lifetimes('application', 'request', 'transaction');
 
+/** For `ambit check`, which compares what each route does with the database. */
+const check = transactionCheck({ enabled: false });
+
 /** Every service of the application, its lifetime, and what it needs. The compiler checks all of it. */
 function createGraph({ databaseUrl, file, secret }: Config) {
   const dialect = databaseUrl === undefined ? 'sqlite' : 'postgres';
   return build({
     ITokens: make('application', () => new Tokens(secret)),
     IDatabasePool: make('application', (): IDatabasePool =>
-      databaseUrl === undefined
-        ? createSqlitePool({ path: file })
-        : createPostgresPool({ connectionString: databaseUrl }),
+      check.pool(
+        databaseUrl === undefined
+          ? createSqlitePool({ path: file })
+          : createPostgresPool({ connectionString: databaseUrl }),
+      ),
     ).pipe(onStart((pool) => createTables(pool, dialect))),
 
     // Registered by the host on each scope.

@@ -14,9 +14,9 @@ export interface Bank {
 }
 
 export class Payments {
-  readonly #connection: IConnection;
+  readonly #connection: Pick<IConnection, 'query'>;
 
-  constructor(connection: IConnection) {
+  constructor(connection: Pick<IConnection, 'query'>) {
     this.#connection = connection;
   }
 

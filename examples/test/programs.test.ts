@@ -93,7 +93,7 @@ describe.each(['express', 'fastify'])('the example with all five faults, on %s',
     expect([code, errors]).toEqual([0, '']);
     // On a busy machine others have a gap, too.
     const isExtra = (line: string): boolean => line.startsWith('A transaction was open') && !line.includes('/gap/');
-    const findings = output.split('\n').filter((line) => line.includes('[AMBIT_TX_CHECK') && !isExtra(line));
+    const findings = output.split('\n').filter((line) => line.includes('explain AMBIT_TX_CHECK]') && !isExtra(line));
     const found = findings.map((line) => [
       line.slice(0, line.indexOf(',')),
       placesIn(line.replace(/, in the transaction begun at .*/, '')),

@@ -50,6 +50,8 @@ export default defineConfig({
           markdown.options.highlight = null;
           return markdown.render(source, env);
         },
+        // Each result with what stands there.
+        detailedView: true,
         miniSearch: { options, searchOptions },
       },
     },

@@ -91,6 +91,12 @@ describe('a page', () => {
           await page.setViewportSize({ width, height: 900 });
           const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
           if (overflow > 0) wrong.push(`${width} px: ${overflow} px too wide`);
+          const wide = await page.evaluate(() =>
+            Array.from(document.querySelectorAll('main pre'))
+              .filter((block) => block.scrollWidth > block.clientWidth)
+              .map((block) => block.textContent.slice(0, 40)),
+          );
+          if (width === 1440) wrong.push(...wide.map((text) => `code is wider than its column: ${text}`));
           if (!isExamined) continue;
           const found = await findings(visit, dark ? ONLY_COLORS : {});
           wrong.push(...found.map((each) => `${width} px, ${dark ? 'dark' : 'light'}: ${each}`));
