@@ -30,7 +30,7 @@ const RULES = {
   fetch: { mayUse: CORE, knowsNo: [HTTP, SQL, NODE, '@ambit/http(/node)?$'] },
   hono: { mayUse: [...CORE, 'fetch'], knowsNo: ['(express|fastify)', SQL] },
   nest: { mayUse: CORE, knowsNo: ['(express|fastify)', SQL] },
-  inspector: { mayUse: ['container', 'transaction'], tests: [...HOSTS, 'outbox'], knowsNo: [SQL] },
+  inspector: { mayUse: ['container', 'transaction'], tests: [...HOSTS, 'replay'], knowsNo: [SQL] },
   opentelemetry: { mayUse: [...CORE, 'fetch', 'hono'], tests: HOSTS, knowsNo: [HTTP, SQL] },
   replay: {
     mayUse: ['container', 'transaction'],

@@ -80,7 +80,7 @@ const ON_NEST = [WITH_NEST, 'packages/nest/test/*.test.ts', 'test/hosts/nest-*.i
 const BROWSER = ['packages/inspector/test/browser/*.test.ts', 'service/test/docs-page.test.ts'];
 /** Tests that start programs again and again: the service, servers of databases, compilers, the examples. */
 const PROGRAMS = [
-  'test/hosts/process.test.ts',
+  'test/hosts/{check-faults,process}.test.ts',
   'packages/doctor/test/oxlint.test.ts',
   'packages/idempotency/test/rollback-on-timeout.test.ts',
   'packages/outbox/test/{kills,summer-time}.test.ts',
@@ -88,7 +88,7 @@ const PROGRAMS = [
   'packages/transaction/test/{postgres-cluster,postgres-storm,replicas}.test.ts',
   'service/test/{backup,events,log-output,migrations}.test.ts',
   'service/test/storage-faults.test.ts',
-  'service/test/{small-heap.isolated,replicas,start,stock-command,stop,unusable-database}.test.ts',
+  'service/test/{small-heap.isolated,start,stock-command,stop,unusable-database}.test.ts',
   'examples/test/{programs,read-replicas}.test.ts',
   'examples/recipes/test/*.test.ts',
   'tools/test/{docs,graphs-agree,release}.test.ts',
@@ -100,7 +100,7 @@ const PROGRAMS = [
 const LONG = [
   'test/hosts/fastify.isolated.test.ts',
   'packages/container/test/{large-disposals,names-from-data}.isolated.test.ts',
-  'packages/inspector/test/{bounds.isolated,canaries}.test.ts',
+  'packages/inspector/test/{bounds.isolated,canaries,faults}.test.ts',
   'packages/outbox/test/{commit-order,interleavings,plans}.test.ts',
   'packages/transaction/test/postgres-limits.test.ts',
   'service/test/{query-plans,time-limits}.test.ts',
@@ -167,6 +167,9 @@ export default defineConfig({
               test: { name: 'hosts', include: [MORE_HOSTS, OTHER_EXPRESS, ...ON_EXPRESS], env: { OLDER_EXPRESS: '1' } },
             },
           ]
+        : []),
+      ...(existsSync(join(import.meta.dirname, 'test/runtimes/node_modules'))
+        ? [{ extends: true as const, test: { name: 'workerd', include: ['test/runtimes/*.test.ts'], isolate: false } }]
         : []),
       ...[10, 11, 12]
         .filter((version) => isInstalled(`nest-${version}`))

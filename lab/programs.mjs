@@ -49,57 +49,20 @@ export const PROGRAMS = {
     prepare: ['test/libraries/prepare.mjs', 'test/orm/prisma/prepare.mjs'],
     node: '24',
   },
-  relays: {
-    file: '../test/outbox/relays.mjs',
-    what: 'events in brokers, while relays, brokers and lines fail: each arrives, in the order of its key',
-    short: ['--short'],
-    prepare: ['test/libraries/prepare.mjs'],
-    node: '24',
-  },
-  events: {
-    file: 'chaos/events.mjs',
-    what: 'services are killed while they publish: every committed event arrives, in order',
-    short: ['--seconds', '24', '--host', 'fastify'],
-  },
-  losses: {
-    file: 'chaos/losses.mjs',
-    what: 'what each setting of the database loses in kills, power failures, lost disks and mistakes',
-    short: ['--rounds', '1', '--seconds', '1', '--host', 'fastify', '--database', 'sqlite'],
-  },
-  'read-your-writes': {
-    file: 'chaos/read-your-writes.mjs',
-    what: 'a session reads what it wrote, although the standby is behind',
-    short: ['--reads', '2000'],
-  },
-  shutdown: {
-    file: 'chaos/shutdown.mjs',
-    what: 'SIGTERM under load: accepted requests get their response, and the process exits in time',
-    short: ['--rounds', '1', '--host', 'fastify', '--database', 'sqlite'],
-  },
   'hostile-load': {
     file: 'chaos/hostile-load.mjs',
     what: 'attacks on a service with a small heap, beside clients that mean well',
     short: ['--seconds', '2', '--host', 'fastify', '--database', 'sqlite'],
   },
-  pipelining: {
-    file: 'floods/pipelining.mjs',
-    what: 'floods of connections that pipeline and come back',
-    short: ['--seconds', '2'],
-  },
   instances: {
     file: 'instances/instances.mjs',
-    what: 'two instances on one database, also behind HAProxy and PgBouncer as in deploy/',
+    what: 'two instances on one database, behind HAProxy and PgBouncer as in deploy/',
     short: [],
   },
   rollouts: {
     file: 'instances/rollouts.mjs',
     what: 'rolling restarts as Kubernetes does them: no request fails that may be repeated',
     short: ['--database', 'postgres', '--host', 'fastify'],
-  },
-  images: {
-    file: 'images/images.mjs',
-    what: 'the images of deploy/ are built, run, and keep their guarantees',
-    short: ['--host', 'fastify'],
   },
   failover: {
     file: 'failover/failover.mjs',

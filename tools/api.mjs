@@ -1,6 +1,7 @@
 // @ts-nocheck -- the types of an older compiler would have to be installed with everything else
 // Reads what the packages export, with what their documentation comments say: for the reference of the site, and to fail where a public symbol
-// lacks its documentation: what it is, each parameter, the result, an example.
+// lacks its documentation: what it is, each parameter, the result, an example; and where the page about an option does not name it.
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
 import { compilerFolder } from './on-node.mjs';
@@ -42,8 +43,8 @@ const ts = createRequire(import.meta.url)(compilerFolder('typescript-6.0'));
  * @property {Symbol[]} symbols what is documented here; what two entry points export is documented at the first
  */
 
-/** SQL that the outbox and the idempotency keys share: no application imports it, and the reference leaves it out. */
-const BETWEEN_OUR_PACKAGES = '@ambit/transaction/databases';
+/** SQL that the outbox and the idempotency keys share, and the commands of `ambit`: no application imports them, and the reference leaves them out. */
+const BETWEEN_OUR_PACKAGES = /^@ambit\/transaction\/databases$|\/command$/;
 
 const OPTIONS = {
   module: ts.ModuleKind.NodeNext,
@@ -76,7 +77,7 @@ export function readApi(root) {
 /** @param {string} folder @param {import('./entry-points.mjs').Manifest} manifest */
 function entriesOf(folder, manifest) {
   return entryPointsOf(manifest)
-    .filter(({ specifier }) => specifier !== BETWEEN_OUR_PACKAGES)
+    .filter(({ specifier }) => !BETWEEN_OUR_PACKAGES.test(specifier))
     .map(({ specifier, types }) => ({ name: specifier, file: sourceOf(folder, types) }));
 }
 
@@ -360,6 +361,64 @@ function textGaps(symbol, name) {
   return lacks.map((lack) => ({ at: symbol, lacks: `${name}: ${lack}` }));
 }
 
+/**
+ * The pages that name the options of a type, in a table or in a sentence, or that lead to the page which has the rest.
+ * @type {readonly (readonly [page: string, entryPoint: string, type: string, ...rest: string[]])[]}
+ */
+const OPTION_TABLES = [
+  ['packages/transaction/README.md', '@ambit/transaction', 'TransactionOptions'],
+  ['packages/transaction/README.md', '@ambit/transaction', 'RunOptions'],
+  ['packages/transaction/README.md', '@ambit/transaction/postgres', 'PostgresPoolOptions'],
+  ['packages/transaction/README.md', '@ambit/transaction/sqlite', 'SqlitePoolOptions'],
+  ['packages/http/README.md', '@ambit/http', 'HandlerOptions'],
+  ['packages/http/README.md', '@ambit/http', 'WithTransactionOptions', 'packages/transaction/README.md'],
+  ['packages/http/README.md', '@ambit/http', 'DisposeOnSignalOptions'],
+  ['packages/express/README.md', '@ambit/express', 'ContainerMiddlewareOptions', 'packages/http/README.md'],
+  ['packages/express/README.md', '@ambit/express', 'WithTransactionOptions', 'packages/transaction/README.md'],
+  ['packages/fastify/README.md', '@ambit/fastify', 'ContainerPluginOptions', 'packages/http/README.md'],
+  ['packages/fastify/README.md', '@ambit/fastify', 'TransactionPluginOptions', 'packages/transaction/README.md'],
+  ['packages/hono/README.md', '@ambit/hono', 'ContainerMiddlewareOptions', 'packages/http/README.md'],
+  ['packages/hono/README.md', '@ambit/hono', 'WithTransactionOptions', 'packages/transaction/README.md'],
+  ['packages/fetch/README.md', '@ambit/fetch', 'HandlerOptions', 'packages/http/README.md'],
+  ['packages/nest/README.md', '@ambit/nest', 'AmbitModuleOptions', 'packages/http/README.md'],
+  ['packages/nest/README.md', '@ambit/nest', 'TransactionalOptions', 'packages/transaction/README.md'],
+  ['packages/inspector/README.md', '@ambit/inspector', 'InspectorOptions'],
+  ['packages/opentelemetry/README.md', '@ambit/opentelemetry', 'InstrumentOptions'],
+  ['packages/replay/README.md', '@ambit/replay', 'RecordOptions'],
+  ['docs/guides/outbox.md', '@ambit/outbox', 'RelayOptions'],
+  ['docs/guides/multi-tenancy.md', '@ambit/transaction/tenants', 'TenantScopesOptions'],
+  ['docs/guides/read-replicas.md', '@ambit/transaction/replicas', 'ReplicatedPoolOptions'],
+  ['docs/guides/transaction-check.md', '@ambit/transaction/check', 'TransactionCheckOptions'],
+  ['docs/guides/scopes-without-http.md', '@ambit/container/work', 'InScopeOptions'],
+];
+
+/** @param {string} root of the workspace @returns {string[]} the options that are documented nowhere, with the page that should name them */
+function missingOptions(root) {
+  const entries = publicPackages(root).flatMap((folder) => entriesOf(folder, manifestOf(folder)));
+  const program = ts.createProgram(
+    entries.map(({ file }) => file),
+    OPTIONS,
+  );
+  const checker = program.getTypeChecker();
+  return OPTION_TABLES.flatMap(([page, entryPoint, name, ...rest]) => {
+    const file = program.getSourceFile(entries.find((entry) => entry.name === entryPoint)?.file);
+    const exported = file && checker.getExportsOfModule(checker.getSymbolAtLocation(file));
+    const found = exported?.find((symbol) => symbol.getName() === name);
+    if (!found) return [`tools/api.mjs: ${entryPoint} exports no ${name}`];
+    const symbol = found.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(found) : found;
+    const properties = checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol));
+    const text = [page, ...rest].map((path) => readFileSync(join(root, path), 'utf8')).join('\n');
+    return (
+      properties
+        .map((property) => property.getName())
+        // For tests, and for authors of hosts.
+        .filter((option) => !['clock', 'rollbackBeforeDisposal'].includes(option))
+        .filter((option) => !new RegExp(`\`[^\`\\n]*\\b${option}\\b[^\`\\n]*\``).test(text))
+        .map((option) => `${page} does not name the option \`${option}\` of ${name} (${entryPoint})`)
+    );
+  });
+}
+
 if (process.argv[1] === import.meta.filename) {
   const root = resolve(import.meta.dirname, '..');
   const gaps = readApi(root).flatMap(({ name, symbols }) =>
@@ -367,6 +426,7 @@ if (process.argv[1] === import.meta.filename) {
       .flatMap((symbol) => gapsIn(symbol, name))
       .map(({ at, lacks }) => `${relative(root, at.file)}:${at.line} ${name} ${lacks}`),
   );
-  for (const gap of gaps) console.error(gap);
-  process.exitCode = gaps.length > 0 ? 1 : 0;
+  const all = [...gaps, ...missingOptions(root)];
+  for (const gap of all) console.error(gap);
+  process.exitCode = all.length > 0 ? 1 : 0;
 }

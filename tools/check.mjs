@@ -11,9 +11,6 @@ import { delimiter, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 
-/** What runs on Bun and Deno as well: their tests use the container, transactions and both databases. */
-const ON_FETCH = 'packages/fetch/test test/hosts/fetch test/hosts/crowd';
-
 const VITEST = 'node_modules/vitest/vitest.mjs run';
 /** `contracts` has what takes long, and what databases guarantee on those that `npm test` leaves out. */
 const FAST = `${VITEST} --project shared --project isolated --project contracts`;
@@ -34,6 +31,7 @@ const WITH_LIBRARIES = 'node tools/on-node.mjs 24 test/libraries/node_modules/vi
 /** Packages of only some steps have a lock of their own. */
 const OLDER_EXPRESS = 'tools/ensure.sh test/versions/express';
 const RECIPES = 'tools/ensure.sh examples/recipes && tsc -b examples/recipes && tsc -p examples/recipes/test';
+const TABLE = 'node test/runtimes/table.mjs';
 const SERVERS = 'tools/ensure.sh postgres mariadb';
 /** Another one each time; a failure names the seed of its own, and becomes a fixed case. */
 const FIRST_SEED = process.env['FIRST_SEED'] ?? String(randomInt(1, 2 ** 30));
@@ -50,7 +48,7 @@ const STEPS = {
   consumer: 'node tools/try.mjs npm',
   compilers: 'node tools/matrix.mjs --often',
   'package-managers': 'node tools/try.mjs pnpm yarn',
-  beside: 'node tools/beside.mjs --all',
+  beside: 'node tools/beside.mjs',
   'quick-start': 'node tools/try.mjs quick-starts',
   tutorial: 'node tools/on-node.mjs 20.19.0 tools/try.mjs tutorial',
   create: 'tools/ensure.sh postgres && node tools/create.mjs',
@@ -64,16 +62,19 @@ const STEPS = {
   stays: 'node tools/stays.mjs express sqlite',
   simulation: `${OLDER_EXPRESS} && ${RANDOM} SEEDS=20000 vitest run test/simulation test/hosts/crowd`,
   model: `${RANDOM} FC_RUNS=20000 vitest run test/model test/verify-agrees test/graphs-agree`,
-  // On Node 20 the package that stands in for `node:sqlite`, on the others Node's own.
-  sqlite: `tools/ensure.sh bench && node bench/sqlite.mjs --rounds 1 --uses 10 && ${[24, 26].map((node) => `node tools/on-node.mjs ${node} ${SQLITE}`).join(' && ')}`,
+  // On Node 20 the package that stands in for `node:sqlite`, on 24 Node's own; on 26 it is in the step of that version.
+  sqlite: `node tools/on-node.mjs 24 ${SQLITE}`,
   // The short form of what has found most; with --all, all of them, for hours.
   lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
   galera: `${SERVERS} && node lab/run.mjs galera --short`,
-  'lab-all': `${BROKERS} && ${SERVERS} && lab/newer-nats.sh && node lab/run.mjs --all`,
+  'lab-all': `${SERVERS} && node lab/run.mjs --all`,
   plans: 'PLAN_ROWS=1000000 vitest run --project contracts service/test/query-plans',
+  'check-faults': `${SERVERS} && RUNS=100 FAULTS_OF_A_KIND=10 vitest run --project programs test/hosts/check-faults`,
+  // A change of the record is part of a review.
+  transactions: `${SERVERS} && node packages/container/dist/main.js check --plans --file service/transactions.json -- vitest run --project shared service/test/orders service/test/story service/test/users && git diff --exit-code service/transactions.json`,
   readme: 'node tools/try.mjs readme',
   // The benchmarks have dependencies of their own.
-  documented: `${SERVERS} && tools/ensure.sh bench && tsc -b examples && node tools/documented.mjs`,
+  documented: `${SERVERS} && tools/ensure.sh bench test/runtimes && tsc -b examples && node tools/documented.mjs`,
   tests: 'vitest run --project shared --project isolated',
   contracts: 'vitest run --project contracts',
   programs: `${RECIPES} && vitest run --project programs`,
@@ -81,26 +82,25 @@ const STEPS = {
   hosts: `${OLDER_EXPRESS} && vitest run --project hosts`,
   'hosts-all': `${OLDER_EXPRESS} && EVERY_DATABASE=1 vitest run --project hosts isolated.test`,
   'nest-versions': `${BROKERS} && tools/ensure.sh test/versions/nest-10 test/versions/nest-11 test/versions/nest-12 && tsc -p test/versions/nest-12 && vitest run ${[10, 11, 12].map((version) => `--project "Nest ${version}"`).join(' ')} && node test/versions/nest-12/cost.mjs --rounds 1 --requests 20`,
-  integrations: `${BROKERS} && lab/newer-nats.sh && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
-  // Chromium starts slowly on a busy machine, so this is the proof that tests in parallel see their own data only, not its speed.
-  sandboxes:
-    'tools/ensure.sh chromium && tools/ensure.sh test/sandboxes && tsc -p test/sandboxes && node test/sandboxes/run.mjs --browser --tests 12 --workers 4 --only sandbox',
+  integrations: `${BROKERS} && node test/libraries/prepare.mjs && tsc -p test && ${WITH_LIBRARIES} --project newest --project "Kysely 0.28"`,
   // Apart from the others, because its packages are 350 MB.
-  prisma: `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma`,
+  prisma: `${SERVERS} && node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && tsc -p test/orm/prisma && ${WITH_LIBRARIES} --project Prisma`,
   'prisma-6': `node test/libraries/prepare.mjs && node test/orm/prisma/prepare.mjs && node test/orm/prisma/prepare.mjs 6 && ${WITH_LIBRARIES} --project "Prisma 6"`,
-  runtimes: `${OLDER_EXPRESS} && node tools/on-node.mjs bun ${VITEST} ${ON_FETCH} && node tools/on-node.mjs deno ${VITEST} ${ON_FETCH}`,
+  // These, and the steps of versions of Node, compare what passes with the table of docs/guides/workers.md.
+  runtimes: `${OLDER_EXPRESS} && ${TABLE} Bun Deno`,
+  workerd: `tools/ensure.sh postgres test/runtimes && tsc -p test/runtimes && ${TABLE} workerd`,
   matrix: 'tools/ensure.sh chromium && node tools/matrix.mjs',
   // The service runs on Node 20, above, and on 24; the packages that others install run on all of them.
-  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN}`,
-  'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS}`,
-  'node-26': `node tools/on-node.mjs 26 ${FAST} ${ON_NODE}`,
+  'node-22': `${RECIPES} && node tools/on-node.mjs 22 ${TESTS} packages test/hosts ${WRITTEN} && ${OLDER_EXPRESS} && ${TABLE} "Node 22"`,
+  'node-24': `${RECIPES} && node tools/on-node.mjs 24 ${TESTS} && ${OLDER_EXPRESS} && ${TABLE} "Node 24"`,
+  'node-26': `node tools/on-node.mjs 26 ${FAST} ${ON_NODE} packages/transaction/test/sqlite && ${OLDER_EXPRESS} && ${TABLE} "Node 26"`,
   'all-26': `${RECIPES} && node tools/on-node.mjs 26 ${TESTS} packages test/hosts ${WRITTEN}`,
 };
 
 /** Long, and seldom the first to find a defect: they run where they are named, or with --all. */
 const RARE = (
-  'simulation model lab-all stays prisma-6 ' +
-  'plans all-pages sandboxes beside matrix package-managers create-all hosts-all nest-versions node-22 node-24 all-26'
+  'simulation model check-faults lab-all stays prisma-6 ' +
+  'plans all-pages beside matrix package-managers create-all hosts-all nest-versions node-22 node-24 all-26'
 ).split(' ');
 
 /** What `readme` runs as well, by `npm test`: these run where they are named. */
@@ -109,14 +109,17 @@ const REPEATED = ['tests'];
 /** They read only what is written; each other step runs or compiles against what was built. */
 const NEED_NO_BUILD = 'build readme format layering words api'.split(' ');
 
+/** A runner of tests says last what failed; what it printed before would hide it among other steps. */
+const LINES_OF_FAILURE = 120;
+
 /** How many steps run beside each other: each waits, for processes that it has killed, for Chromium or for npm, about half of its time. */
 const AT_ONCE = 2;
 /** These begin first, because they take longest. */
 const FIRST = 'readme integrations programs hosts galera lab documented site create contracts'.split(' ');
 /** Steps that install or write the same: one after another. */
 const APART = [
-  'sqlite documented',
-  'hosts hosts-all runtimes simulation',
+  'documented workerd',
+  'hosts hosts-all runtimes simulation node-22 node-24 node-26',
   'integrations prisma prisma-6 nest-versions',
   'programs node-22 node-24 all-26',
   'lab lab-all',
@@ -146,14 +149,16 @@ const chosen = Object.keys(STEPS).filter((name) =>
 const isBuildExcepted = flags.except === true && positionals.includes('build');
 if (!chosen.includes('build') && !isBuildExcepted && chosen.some((name) => !NEED_NO_BUILD.includes(name)))
   chosen.unshift('build');
-let failed = 0;
 const left = [...FIRST.filter((name) => chosen.includes(name)), ...chosen.filter((name) => !FIRST.includes(name))];
+/** @type {string[]} */
+const failed = [];
 /** @type {Set<string>} */
 const running = new Set();
 if (chosen[0] === 'build') await run(...left.splice(left.indexOf('build'), 1));
 await Promise.all(Array.from({ length: AT_ONCE }, runInTurn));
-console.log(`${chosen.length - failed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+if (failed.length > 0) console.log(`FAIL  ${failed.join(' ')}`);
+console.log(`${chosen.length - failed.length} passed, ${failed.length} failed`);
+process.exitCode = failed.length > 0 ? 1 : 0;
 
 async function runInTurn() {
   while (left.length > 0) {
@@ -169,7 +174,7 @@ async function runInTurn() {
 /** @param {string} [name] */
 async function run(name = '') {
   running.add(name);
-  if (!(await passes(name, STEPS[name] ?? ''))) failed += 1;
+  if (!(await passes(name, STEPS[name] ?? ''))) failed.push(name);
   running.delete(name);
 }
 
@@ -185,11 +190,17 @@ function passes(name, command) {
     const program = exec(command, { maxBuffer: 2 ** 28, env: environment() }, (error, stdout, stderr) => {
       const seconds = ((performance.now() - start) / 1000).toFixed(1);
       console.log(`${error ? 'FAIL' : 'pass'}  ${name.padEnd(10)} ${seconds.padStart(6)} s${seed}`);
-      if (error || flags.verbose) console.log(`      $ ${command}\n${stdout}${stderr}`);
+      const shown = flags.verbose ? Infinity : LINES_OF_FAILURE;
+      if (error || flags.verbose) console.log(`      $ ${command}`, endOf(stdout, shown), endOf(stderr, shown));
       done(!error);
     });
     program.stdin?.end();
   });
+}
+
+/** @param {string} output @param {number} lines */
+function endOf(output, lines) {
+  return `\n${output.split('\n').slice(-lines).join('\n')}`;
 }
 
 function environment() {

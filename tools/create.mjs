@@ -12,7 +12,7 @@ import { parseArgs, promisify } from 'node:util';
 import { openSchema } from '@ambit/test-kit';
 import { DATABASES, HOSTS, projectFiles, QUERY_BUILDERS } from 'create-ambit';
 import { freePort, start, stop } from '../lab/kit/program.mjs';
-import { programBinary } from './on-node.mjs';
+import { installed, programBinary } from './on-node.mjs';
 import { fencesIn } from './documents.mjs';
 import { openRegistry, packInto } from './packed.mjs';
 
@@ -63,7 +63,8 @@ async function createAll() {
   // The manifest of create-ambit lists all that a project may have.
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'packages/create-ambit/package.json'), 'utf8'));
   const areAllAlone = names.every((name) => ALONE.includes(name));
-  const dependencies = { ...(areAllAlone ? {} : devDependencies), 'create-ambit': 'latest' };
+  const tools = { oxfmt: '^0.75.0', oxlint: '^1.89.0' };
+  const dependencies = { ...(areAllAlone ? {} : { ...devDependencies, ...tools }), 'create-ambit': 'latest' };
   writeFileSync(join(together, 'package.json'), JSON.stringify({ private: true, dependencies }));
   await run(together, 'npm', ['install']);
   for (const name of names) {
@@ -92,9 +93,12 @@ async function tryOut(name) {
     if (ALONE.includes(name)) await run(folder, 'npm', ['install']);
     // No file, export or dependency is unused, and no dependency is missing.
     await run(folder, knip, ['--no-progress']);
+    await run(folder, 'npm', ['run', 'lint']);
+    await checkDelivery(folder);
     await run(folder, 'npm', ['test'], database);
     if (schema) expect(name, 'rows of its tests', (await schema.admin.query('SELECT FROM orders')).rowCount, 0);
     await run(folder, 'npm', ['run', 'build']);
+    await run(folder, 'npm', ['run', 'migrate'], database);
     await startBuilt(name, database);
     if (ALONE.includes(name)) await startForDevelopment(name, database);
     console.log(`${name} works`);
@@ -103,6 +107,15 @@ async function tryOut(name) {
   } finally {
     await schema?.drop();
   }
+}
+
+/** Programs that know their languages check the files that Docker and GitHub read. @param {string} folder */
+async function checkDelivery(folder) {
+  await run(folder, installed('dockerfile-utils', '0.16.3', '.bin/dockerfile-utils'), ['lint', 'Dockerfile']);
+  const validator = installed('@action-validator/cli', '0.6.0', '.bin/action-validator', [
+    '@action-validator/core@0.6.0',
+  ]);
+  await run(folder, validator, ['.github/workflows/ci.yml']);
 }
 
 /** @param {string} name @param {NodeJS.ProcessEnv} database */
@@ -145,8 +158,16 @@ async function startBuilt(name, database) {
   // The other hosts cut it, too, and report it: the tests of `disposeOnSignal` have that.
   if (ALONE.includes(name) && name.startsWith('fastify')) await beginUpload(port);
   expect(name, 'the exit code after SIGTERM', await stop(server), 0);
-  const printed = new RegExp(`^Listening on http://localhost:${port}, with .* \\(DATABASE_(?:FILE|URL)\\)\n$`);
-  expect(name, 'what it prints', server.output().replace(printed, ''), '');
+  const [first = '', ...lines] = server
+    .output()
+    .trim()
+    .split('\n')
+    .toSorted((a, b) => Number(a.startsWith('{')) - Number(b.startsWith('{')));
+  const listening = new RegExp(`^Listening on http://localhost:${port}, with .* \\(DATABASE_(?:FILE|URL)\\)$`);
+  expect(name, 'what it prints first', first.replace(listening, ''), '');
+  // All others are the log of the requests, with their ids.
+  const ids = lines.map((line) => JSON.parse(line)).filter(({ id, reqId, msg }) => id ?? reqId ?? msg);
+  expect(name, 'how many lines it has logged', ids.length, lines.length);
 }
 
 /** Sends the beginning of an order and no more, which must not keep the server from stopping. @param {number} port */

@@ -11,20 +11,15 @@ const ONE_TURN = '--processes 1 --rounds 1';
 const SHORT = {
   'bench/scope/run.mjs': '--only hand,ambit --work hit --rounds 1',
   'bench/size.mjs': '',
+  'bench/cold.mjs': '--rounds 1',
   'bench/types/run.mjs': '--sizes 20 --rounds 1',
-  'bench/types/editors.mjs': '--services 20',
   'bench/http/run.mjs': `${ONE_TURN} --requests 200 --only bare,ambit --host fastify`,
   'bench/service/run.mjs': `${ONE_TURN} --seconds 0.2 --database sqlite --work user --only ambit,hand`,
-  'bench/idempotency.mjs': '1',
-  'bench/sqlite.mjs': '--rounds 1 --uses 20',
   'bench/prepared.mjs': '3',
+  'bench/replay.mjs': '--rounds 1 --requests 60 --host Fastify',
   'bench/inspector/run.mjs': `${ONE_TURN} --requests 20 --work user`,
-  'bench/inspector/stalls.mjs': '--seconds 1 --rounds 1 --rate 50',
   'bench/storm/run.mjs': '--seconds 1 --sockets 8 --only node-ambit',
 };
-
-/** better-sqlite3 needs it. */
-const ON_NODE_24 = ['bench/sqlite.mjs'];
 
 /** @type {Record<string, string>} Programs that no step runs, and why. */
 const NOT_IN_CI = {
@@ -55,8 +50,7 @@ for (const program of [...Object.keys(SHORT), ...Object.keys(NOT_IN_CI)])
 for (const [program, options] of Object.entries(SHORT)) {
   if (!program.startsWith(process.argv[2] ?? '')) continue;
   const start = performance.now();
-  const on = ON_NODE_24.includes(program) ? ['tools/on-node.mjs', '24'] : [];
-  const words = [...on, program, ...options.split(' ').filter(Boolean)];
+  const words = [program, ...options.split(' ').filter(Boolean)];
   const { status, stdout, stderr } = spawnSync(process.execPath, words, {
     encoding: 'utf8',
     timeout: 600_000,

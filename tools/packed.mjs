@@ -227,6 +227,11 @@ export function describePublished(clone, repository, commit) {
     const text = readFileSync(readme, 'utf8');
     writeFileSync(readme, withAbsoluteLinks(text, directory, `${repository}/blob/${commit}`));
   }
+  // Packages print them: `explain` of the container, and of the doctor.
+  for (const page of ['docs/errors.md', 'docs/rules.md']) {
+    const file = join(clone, page);
+    writeFileSync(file, withAbsoluteLinks(readFileSync(file, 'utf8'), 'docs', `${repository}/blob/${commit}`));
+  }
 }
 
 /**

@@ -2,8 +2,16 @@
 // `// error: some words` means that the next line of code has an error with these words in its message;
 // every other line must compile.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join, relative, resolve } from 'node:path';
-import { diagnoseProject } from './diagnostics.mjs';
+import { compilerFolder, diagnose } from './on-node.mjs';
+
+const require = createRequire(import.meta.url);
+
+/** @typedef {any} TypeScript up to version 6: the compilers that run in this process, whose types are not installed */
+
+/** The files that projects with the same options share, each parsed once. @type {Map<string, unknown>} */
+const parsed = new Map();
 
 const COMPILERS = ['typescript-5.9', 'typescript-6.0', 'typescript'];
 
@@ -23,6 +31,7 @@ const OPTIONS_OF = {
   'packages/container/test/types-without-node': WITHOUT_NODE,
   // As the starter of NestJS had it.
   'packages/container/test/types-without-null-checks': { strictNullChecks: false, exactOptionalPropertyTypes: false },
+  'packages/orm/test/types-commonjs': { verbatimModuleSyntax: false },
   'packages/transaction/test/types': { ...WITHOUT_NODE, lib: ['ES2023'] },
 };
 
@@ -56,7 +65,7 @@ function diagnoseFolder(compiler, folder) {
 function brokenExpectations(folder, compiler) {
   const expectations = filesIn(folder).flatMap(expectationsIn);
   const errors = diagnoseFolder(compiler, folder);
-  /** @param {import('./diagnostics.mjs').Diagnostic} error */
+  /** @param {import('./on-node.mjs').Diagnostic} error */
   const isExpected = (error) => expectations.some((expected) => matches(error, expected));
 
   return [
@@ -87,7 +96,7 @@ function expectationsIn(file) {
 }
 
 /**
- * @param {import('./diagnostics.mjs').Diagnostic} error
+ * @param {import('./on-node.mjs').Diagnostic} error
  * @param {Expectation} expected
  */
 function matches(error, expected) {
@@ -97,4 +106,55 @@ function matches(error, expected) {
 /** @param {{ file: string, line: number }} place */
 function at({ file, line }) {
   return `${relative(process.cwd(), file)}:${line}`;
+}
+
+/**
+ * The complaints of a compiler about a project: compilers that can run in this process read the declarations that projects share once.
+ * @param {string} compiler
+ * @param {string} folder of its `tsconfig.json`
+ * @returns {import('./on-node.mjs').Diagnostic[]}
+ */
+function diagnoseProject(compiler, folder) {
+  // The one that builds is a program of its own, which cannot run in this process.
+  return compiler === 'typescript'
+    ? diagnose(compiler, ['-p', folder])
+    : complaintsOf(require(compilerFolder(compiler)), compiler, folder);
+}
+
+/** @param {TypeScript} ts @param {string} compiler @param {string} folder @returns {import('./on-node.mjs').Diagnostic[]} */
+function complaintsOf(ts, compiler, folder) {
+  const fail = (/** @type {any} */ { messageText }) => {
+    throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
+  };
+  const project = ts.getParsedCommandLineOfConfigFile(
+    join(resolve(folder), 'tsconfig.json'),
+    {},
+    {
+      ...ts.sys,
+      onUnRecoverableConfigFileDiagnostic: fail,
+    },
+  );
+  if (!project) throw new Error(`${folder} has no tsconfig.json`);
+  const { configFilePath: _, pathsBasePath: __, ...shared } = project.options;
+  const host = ts.createCompilerHost(project.options);
+  const parse = host.getSourceFile.bind(host);
+  host.getSourceFile = (/** @type {string} */ name, /** @type {any} */ options, /** @type {unknown[]} */ ...rest) => {
+    const key = `${compiler} ${JSON.stringify([shared, typeof options === 'object' ? options.impliedNodeFormat : 0])} ${name}`;
+    const file = parsed.get(key) ?? parse(name, options, ...rest);
+    if (file) parsed.set(key, file);
+    return file;
+  };
+  const { fileNames: rootNames, options, projectReferences, errors } = project;
+  const program = ts.createProgram({
+    rootNames,
+    options,
+    host,
+    ...(projectReferences ? { projectReferences } : {}),
+    configFileParsingDiagnostics: errors,
+  });
+  return ts.getPreEmitDiagnostics(program).map((/** @type {any} */ { file, start = 0, code, messageText }) => ({
+    file: file ? resolve(file.fileName) : '',
+    line: file ? file.getLineAndCharacterOfPosition(start).line + 1 : 0,
+    message: `TS${code}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`,
+  }));
 }

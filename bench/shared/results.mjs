@@ -13,11 +13,11 @@ export function version(name) {
 }
 
 /** Replaces what stands between the marks of the section in results.md. */
-export function write(section, text) {
+export function write(section, text, runtime = `Node ${process.version}`) {
   const [begin, end] = [`<!-- ${section}: begin -->`, `<!-- ${section}: end -->`];
   const [before, rest] = readFileSync(RESULTS, 'utf8').split(begin);
   const [, after] = rest.split(end);
-  const machine = `${cpus().length} x ${cpus()[0].model.trim()}, Node ${process.version}`;
+  const machine = `${cpus().length} x ${cpus()[0].model.trim()}, ${runtime}`;
   writeFileSync(RESULTS, `${before}${begin}\n\nOn ${machine}.\n\n${text}\n\n${end}${after}`);
 }
 

@@ -3,13 +3,13 @@
  * `--sizes 50,200` and `--rounds 1` shorten it.
  */
 import { spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { table, version, write } from '../shared/results.mjs';
 import { CONTESTANTS, source } from './generate.mjs';
-import { folder, writeProject } from './project.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -21,6 +21,23 @@ const { values: options } = parseArgs({
 const sizes = options.sizes.split(',').map(Number);
 const rounds = Number(options.rounds);
 const TIME_LIMIT_MS = 60_000;
+
+/** The programs that are measured import the packages of bench/, so they are written there. */
+const folder = fileURLToPath(new URL('generated', import.meta.url));
+const file = join(folder, 'graph.ts');
+const compilerOptions = {
+  strict: true,
+  target: 'es2023',
+  module: 'nodenext',
+  noEmit: true,
+  skipLibCheck: true,
+  types: [],
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+};
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }));
 
 const require = createRequire(import.meta.url);
 const tsc = (compiler) => join(dirname(require.resolve(`${compiler}/package.json`)), 'bin/tsc');
@@ -47,7 +64,7 @@ const shown = ({ failed, seconds, instantiations }) =>
 const rows = [];
 for (const size of sizes)
   for (const contestant of Object.keys(CONTESTANTS)) {
-    writeFileSync(writeProject('graph.ts'), source(contestant, size));
+    writeFileSync(file, source(contestant, size));
     const row = [
       String(size),
       contestant,

@@ -1,7 +1,7 @@
 /**
  * Bodies and heads that come in pieces of one byte: `[--only 'service express'] [--heaps 64,128,256,512] [--clients 1,4,16]`.
  *
- * `express ambit` reads them as Conduit and a new project do. Each server stays alive, responds to each client as to any other (2xx, 4xx or 503), and its memory stays below its heap and what a process of Node
+ * `express` reads them as Conduit and a new project do. Each server stays alive, responds to each client as to any other (2xx, 4xx or 503), and its memory stays below its heap and what a process of Node
  * has beside it. It needs `npm run build`.
  */
 import { connect } from 'node:net';
@@ -28,10 +28,10 @@ const SERVED = /^(?:2\d\d|400|401|404|408|413|415|422|431|503|closed)$/;
 const SERVERS = {
   'service fastify': { path: '/api/users', live: '/health/live', bytes: MB },
   'service express': { path: '/api/users', live: '/health/live', bytes: MB },
-  'express ambit': { path: '/echo', live: '/live', bytes: 100_000 },
+  express: { path: '/echo', live: '/live', bytes: 100_000 },
   // Its own parser keeps each piece at this cost; nothing public prevents that.
-  'fastify ambit': { path: '/echo', live: '/live', bytes: 100_000, each: 110 },
-  'hono ambit': { path: '/echo', live: '/live', bytes: 100_000 },
+  fastify: { path: '/echo', live: '/live', bytes: 100_000, each: 110 },
+  hono: { path: '/echo', live: '/live', bytes: 100_000 },
 };
 
 /** @type {Record<string, (server: { path: string, bytes: number }) => string[]>} what each client writes, in this order */

@@ -16,7 +16,7 @@ function programOf(name, folder) {
   const [what = '', detail = ''] = name.split(' ');
   if (what === 'service')
     return { args: [file('../../service/dist/main.js')], env: { HOST_VARIANT: detail, DATA_DIR: folder, PORT: '0' } };
-  return { args: [file('./apps.mjs'), what, detail], env: {} };
+  return { args: [file('./apps.mjs'), what], env: {} };
 }
 
 /** A server in a process of its own, with a heap of so many MB. */

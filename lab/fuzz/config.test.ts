@@ -1,15 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TransactionError } from '@ambit/transaction';
 import { type Config, ConfigError, readConfig } from '../../service/src/config/config.js';
-import { replicatedDatabase } from '../../service/src/config/database.js';
 import { createPool } from '../../service/src/database/engines.js';
-import { createReplicaPools } from '../../service/src/database/engines/postgres.js';
 import { it } from 'vitest';
 import { mustHoldForAll, mustHold } from './texts.js';
 
 /** It is in a secret only, so no message may have it. */
 const SECRET = 'S3cr3tS3cr3t';
-const SECRETS = new Set(['DATABASE_URL', 'DATABASE_READ_URL', 'EVENTS_URL', 'EVENTS_SECRET', 'INSPECTOR_TOKEN']);
+const SECRETS = new Set(['DATABASE_URL', 'EVENTS_URL', 'EVENTS_SECRET', 'INSPECTOR_TOKEN']);
 const KEY = `whsec_${Buffer.alloc(24, 'k').toString('base64')}`;
 const LIMITS: Readonly<Partial<Record<keyof Config, number>>> = {
   port: 65_535,
@@ -27,13 +25,10 @@ const DICTIONARY = [
   '\nHOST=',
   '\nDATA_DIR=',
   '\nINSPECTOR=1',
-  '\nSANDBOX=1',
   '\nNODE_ENV=production',
   '\nDATABASE_POOL_SIZE=',
-  '\nDATABASE_READ_FROM=replica',
   '\nTRANSACTION_CHECK=throw',
   '\nLOG_LEVEL=',
-  '\nLOG_FORMAT=text',
   '\nSTART_TIMEOUT_MS=',
   '\nKEEP_IDLE_MS=',
   SECRET,
@@ -71,11 +66,9 @@ const DICTIONARY = [
 const SEEDS = [
   'PORT=3000\nHOST=127.0.0.1',
   `DATABASE_URL=postgres://user:${SECRET}@a:5432,b:5433/name?sslmode=require&target_session_attrs=any`,
-  `DATABASE_URL=postgres://a/b\nDATABASE_READ_URL=postgres://user:${SECRET}@c/d\nDATABASE_READ_FROM=replica`,
   `EVENTS_URL=https://a.example/x\nEVENTS_SECRET=${KEY}`,
   `EVENTS_SECRET=${SECRET}`,
-  `INSPECTOR=always\nINSPECTOR_TOKEN=${SECRET}${SECRET}\nINSPECTOR_LINES=1`,
-  'SANDBOX=1\nNODE_ENV=production',
+  `INSPECTOR=always\nINSPECTOR_TOKEN=${SECRET}${SECRET}`,
   'METRICS=1\nTRACES=1\nOTEL_SERVICE_NAME=a\nLOG_LEVEL=debug\nHOST_VARIANT=express\nTRANSACTION_CHECK=1',
 ];
 
@@ -121,10 +114,8 @@ function read(env: Readonly<Record<string, string | undefined>>): Config | Confi
 async function mustStart(config: Config): Promise<void> {
   const { database } = config;
   if (database.kind !== 'postgres') return;
-  const replicated = replicatedDatabase(config);
   try {
-    for (const pool of [createPool(database), ...(replicated ? createReplicaPools(replicated) : [])])
-      await pool.close();
+    await createPool(database).close();
   } catch (error) {
     if (!(error instanceof TransactionError) || error.code !== 'AMBIT_OPTION') throw error;
   }

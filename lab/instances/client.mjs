@@ -5,7 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** Long enough for busy machines. */
 const TIMEOUT_MS = 30_000;
 const BUSY = 503;
-const STILL_RUNNING = 409;
 
 /**
  * @param {string} url
@@ -29,7 +28,7 @@ export async function ask(url, { body, key } = {}) {
  * @param {readonly number[]} again the statuses that are repeated, in addition to 503
  * @returns {Promise<HttpResponse & { failures: string[] }>}
  */
-export async function sendUntilDone(urls, request, again = [STILL_RUNNING]) {
+export async function sendUntilDone(urls, request, again) {
   const deadline = Date.now() + TIMEOUT_MS;
   /** @type {string[]} */
   const failures = [];

@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { start, stop } from '../kit/program.mjs';
-import { environment, MAIN, STOCK_COMMAND } from '../kit/service.mjs';
+import { environment, MAIN } from '../kit/service.mjs';
 
 /** One instance of the service, which can be stopped and started again at its address. */
 export class Instance {
@@ -36,15 +34,4 @@ export class Instance {
     const lines = (this.#earlier + (this.#program?.output() ?? '')).split('\n');
     return lines.filter((line) => line.includes('"msg":"request failed"') && line.includes('"status":500'));
   }
-}
-
-/**
- * The command `npm run stock -- set <productId> <level>`.
- * @param {Record<string, string>} env
- * @param {string} productId
- * @param {number} level
- */
-export async function setStock(env, productId, level) {
-  const args = [STOCK_COMMAND, 'set', productId, String(level)];
-  await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } });
 }

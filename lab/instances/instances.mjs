@@ -1,34 +1,30 @@
 /**
- * Two instances of the service on one server, directly, and behind HAProxy, and PgBouncer in front of PostgreSQL, as in deploy/:
+ * Two instances of the service on one server, behind HAProxy, and PgBouncer in front of PostgreSQL, as in deploy/:
  * `[--database mariadb]`. Prints which guarantee held.
  */
 import { readOptions } from '../kit/options.mjs';
 import { need, stopwatch, temporaryFolder } from '../kit/program.mjs';
 import { reasonOf } from './client.mjs';
-import { BALANCED_SCENARIOS, DIRECT_SCENARIOS, FAULT_SCENARIOS, POOLER_SCENARIOS } from './fault-scenarios.mjs';
-import { SCENARIOS } from './scenarios.mjs';
+import { BALANCED_SCENARIOS, POOLER_SCENARIOS } from './scenarios.mjs';
 import { openStage } from './stage.mjs';
 
 /** @typedef {Record<string, import('./scenarios.mjs').Scenario>} Scenarios */
 
 for (const kind of readOptions({}).databases) {
   if (kind === 'sqlite') continue;
-  await run(kind, false, { ...SCENARIOS, ...FAULT_SCENARIOS, ...DIRECT_SCENARIOS });
   need('haproxy');
   if (kind === 'postgres') need('pgbouncer');
-  const pooled = kind === 'postgres' ? POOLER_SCENARIOS : {};
-  await run(kind, true, { ...SCENARIOS, ...FAULT_SCENARIOS, ...BALANCED_SCENARIOS, ...pooled });
+  await run(kind, { ...BALANCED_SCENARIOS, ...(kind === 'postgres' ? POOLER_SCENARIOS : {}) });
 }
 
 /**
  * Tries every guarantee, and prints which held.
  * @param {'postgres' | 'mariadb'} kind
- * @param {boolean} behind HAProxy and the pooler
  * @param {Scenarios} scenarios
  */
-async function run(kind, behind, scenarios) {
+async function run(kind, scenarios) {
   const since = stopwatch();
-  const stage = await openStage(kind, temporaryFolder('instances'), behind);
+  const stage = await openStage(kind, temporaryFolder('instances'));
   try {
     console.log(`${stage.title}, ready in ${since()} s`);
     for (const [guarantee, scenario] of Object.entries(scenarios)) await check(guarantee, () => scenario(stage));

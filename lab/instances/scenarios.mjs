@@ -1,113 +1,96 @@
-import { ask, sendUntilDone, expectEqual, expectStatus } from './client.mjs';
+import { Client } from 'pg';
+import { SERVER_CONNECTIONS } from '../kit/pgbouncer.mjs';
+import { ask, expectEqual, expectStatus } from './client.mjs';
+import { Load } from './load.mjs';
+import { until } from '../kit/program.mjs';
 
-/** @typedef {import('./stage.mjs').Stage} Stage */
-/** @typedef {(stage: Stage) => Promise<string>} Scenario resolves with what was observed, throws when the guarantee is broken */
-
-const USER = { name: 'Ada', email: 'ada@example.com' };
-/** @param {string} productId */
-const orderOf = (productId, quantity = 1) => ({ items: [{ productId, quantity }] });
+/** @typedef {(stage: import('./stage.mjs').Stage) => Promise<string>} Scenario resolves with what was observed, throws when the guarantee is broken */
 
 /** @type {Record<string, Scenario>} */
-export const SCENARIOS = {
-  'a user created on one instance is found on the other': async ({ urls: [one, other] }) => {
-    const created = await ask(`${one}/api/users`, { body: USER });
-    expectStatus(created, 201);
-    const user = JSON.parse(created.text);
-    const found = await ask(`${other}/api/users/${user.id}`);
-    expectEqual('the user', JSON.parse(found.text), user);
-    const listed = JSON.parse((await ask(`${other}/api/users`)).text);
-    expectEqual('the list', listed, [user]);
-    return 'by its id and in the list';
-  },
-
-  'an order placed on one is replayed by the other': async ({ urls: [one, other], query }) => {
-    const request = { body: orderOf('replayed'), key: 'replayed' };
-    const first = await ask(`${one}/api/orders`, request);
-    const second = await ask(`${other}/api/orders`, request);
-    expectStatus(first, 201);
-    expectStatus(second, 201);
-    expectEqual('the replay', second.text, first.text);
-    expectEqual('idempotency-replayed', second.headers.get('idempotency-replayed'), 'true');
-    expectEqual('orders', await ordersOf(query, 'replayed'), 1);
-    return 'the same bytes, one order';
-  },
-
-  'one key on both at the same time creates one order': async ({ urls, query }) => {
-    const orders = urls.map((url) => `${url}/api/orders`);
-    const keys = Array.from({ length: 10 }, (_, index) => `at-once-${index}`);
-    const responses = await Promise.all(
-      keys.map((key) => Promise.all([...orders, ...orders].map((url) => ask(url, { body: orderOf('at-once'), key })))),
-    );
-    for (const [index, ofKey] of responses.entries()) {
-      const placed = new Set(ofKey.filter(({ status }) => status === 201).map(({ text }) => text));
-      // The machine may be too busy for a new connection in time: that is 503, and nothing was done.
-      const isBusy = ofKey.some(({ status }) => status === 503);
-      for (const response of ofKey) if (![201, 503].includes(response.status)) expectStatus(response, 409);
-      if (!isBusy) expectEqual('different orders under one key', placed.size, 1);
-      const again = await sendUntilDone(orders, { body: orderOf('at-once'), key: keys[index] ?? '' });
-      expectStatus(again, 201);
-      expectEqual('different orders under one key, sent again', placed.add(again.text).size, 1);
+export const BALANCED_SCENARIOS = {
+  'clients of the load balancer notice no restart': async ({ instances, balancer, query }) => {
+    const load = new Load([balancer.url], 'rolling');
+    for (const [index, instance] of instances.entries()) {
+      await load.until(100 * (index + 1));
+      await balancer.seesBothReady();
+      expectEqual('the exit code', await instance.stop('SIGTERM'), 0);
+      await instance.start();
     }
-    expectEqual('orders', await ordersOf(query, 'at-once'), keys.length);
-    const times = (/** @type {number} */ of) => responses.flat().filter(({ status }) => status === of).length;
-    return `${responses.flat().length} requests with ${keys.length} keys: ${keys.length} orders, ${times(409)} times 409, ${times(503)} times 503`;
+    await load.until(300);
+    const ledger = await load.end(query);
+    expectEqual('the failures that clients saw', load.counts.keyed.failed, []);
+    return `${stored(ledger)}, and none sent twice`;
   },
 
-  '100 orders to both sell a stock of 10 once': async ({ urls, query }) => {
-    const responses = await Promise.all(
-      Array.from({ length: 100 }, (_, index) => {
-        const addresses = [`${urls[index % 2]}/api/orders`];
-        return sendUntilDone(addresses, { body: orderOf('scarce'), key: `scarce-${index}` }, []);
-      }),
-    );
-    /** @type {Record<string, number>} */
-    const statuses = {};
-    for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1;
-    expectEqual('responses by status', statuses, { 201: 10, 409: 90 });
-    expectEqual('level', await query(`SELECT level FROM stock WHERE product_id = 'scarce'`), [{ level: 0 }]);
-    expectEqual('orders', await ordersOf(query, 'scarce'), 10);
-    return '10 times 201, 90 times 409, nothing left';
+  'the addresses for operators are not reachable through the load balancer': async ({ urls, balancer }) => {
+    for (const url of urls) expectStatus(await ask(`${url}/metrics`), 200);
+    expectStatus(await ask(`${balancer.url}/metrics`), 404);
+    return '/metrics is 200 inside, 404 outside';
   },
 
-  'an order that fails stores nothing': async ({ urls, query }) => {
-    await query("INSERT INTO stock (product_id, level) VALUES ('short', 1)");
-    const items = [
-      { productId: 'plenty', quantity: 1 },
-      { productId: 'short', quantity: 2 },
-    ];
-    const before = await counts(query);
-    for (const url of urls) expectStatus(await ask(`${url}/api/orders`, { body: { items }, key: 'failing' }), 409);
-    expectEqual('rows', await counts(query), before);
-    return 'no order, no item, no reservation, no key';
-  },
-
-  'a COMMIT whose result is lost is reported as an unknown outcome': async ({
-    urls: [one, other],
-    query,
-    loseNextCommit,
+  'with no instance running the load balancer responds as the API does, within 2 s': async ({
+    instances,
+    balancer,
   }) => {
-    const request = { body: orderOf('lost'), key: 'lost' };
-    loseNextCommit();
-    expectStatus(await ask(`${one}/api/orders`, request), 503);
-    expectEqual('orders', await ordersOf(query, 'lost'), 1);
-    const again = await sendUntilDone([`${other}/api/orders`], request);
-    expectEqual('idempotency-replayed', again.headers.get('idempotency-replayed'), 'true');
-    expectEqual('orders', await ordersOf(query, 'lost'), 1);
-    return '503, and under the same key the order that was stored';
+    await Promise.all(instances.map((instance) => instance.stop('SIGKILL')));
+    const url = `${balancer.url}/api/orders`;
+    const start = performance.now();
+    // A request that meets a dying instance twice has no response: HAProxy closes the connection, for the client to send it again.
+    await until('HAProxy to notice', () =>
+      ask(url).then(
+        ({ status }) => status === 503,
+        () => false,
+      ),
+    );
+    const body = { items: [{ productId: 'nobody', quantity: 1 }] };
+    const responses = await Promise.all([ask(url), ask(url, { body }), ask(url, { body, key: 'nobody' })]);
+    const ms = Math.round(performance.now() - start);
+    for (const response of responses) {
+      expectStatus(response, 503);
+      expectEqual('retry-after', response.headers.get('retry-after'), '1');
+      expectEqual('content-type', response.headers.get('content-type'), 'application/json');
+      expectEqual('body', JSON.parse(response.text), { error: 'Service Unavailable: try again in a moment' });
+    }
+    if (ms > 2000) throw new Error(`it took ${ms} ms`);
+    await Promise.all(instances.map((instance) => instance.start()));
+    await balancer.seesBothReady();
+    return `503 with Retry-After after ${ms} ms`;
   },
 };
 
-/** @param {Stage['query']} query @param {string} productId */
-async function ordersOf(query, productId) {
-  const [row] = await query('SELECT count(*) AS n FROM order_items WHERE product_id = $1', [productId]);
-  return Number(row?.['n']);
+/** @param {Awaited<ReturnType<Load['end']>>} ledger */
+function stored({ acknowledged }) {
+  return `${acknowledged} orders acknowledged and stored`;
 }
 
-/** @param {Stage['query']} query */
-async function counts(query) {
-  const tables = ['orders', 'order_items', 'reservations', 'idempotency_keys'];
-  const [row] = await query(
-    `SELECT ${tables.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`,
-  );
-  return row;
-}
+/** Scenarios behind PgBouncer. @type {Record<string, Scenario>} */
+export const POOLER_SCENARIOS = {
+  'few connections to PostgreSQL serve many connections of the service': async ({ urls, query }) => {
+    const responses = await Promise.all(Array.from({ length: 40 }, (_, index) => ask(`${urls[index % 2]}/api/users`)));
+    for (const response of responses) expectStatus(response, 200);
+    const [row] = await query(`SELECT count(*)::integer AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'ambit-service'`);
+    const used = Number(row?.['n']);
+    if (used > SERVER_CONNECTIONS) throw new Error(`${used} connections to PostgreSQL`);
+    return `${used} for two instances that may each have 10`;
+  },
+
+  'a pooler without a free connection is 503, until one is free': async ({ urls, poolerUrl }) => {
+    const admin = new Client(new URL('/pgbouncer', poolerUrl).href);
+    await admin.connect();
+    await admin.query('SET query_wait_timeout = 1');
+    const holders = Array.from({ length: SERVER_CONNECTIONS }, () => new Client(poolerUrl));
+    // PgBouncer closes these connections when it stops.
+    for (const client of [admin, ...holders]) client.on('error', () => undefined);
+    await Promise.all(holders.map((holder) => holder.connect().then(() => holder.query('BEGIN'))));
+    const body = { items: [{ productId: 'waiting', quantity: 1 }] };
+    for (const response of await Promise.all(urls.map((url) => ask(`${url}/api/orders`, { body })))) {
+      expectStatus(response, 503);
+      expectEqual('retry-after', response.headers.get('retry-after'), '1');
+    }
+    await Promise.all(holders.map((holder) => holder.query('ROLLBACK').then(() => holder.end())));
+    for (const url of urls) expectStatus(await ask(`${url}/api/orders`, { body }), 201);
+    await admin.end();
+    return 'Retry-After: 1, then 201';
+  },
+};

@@ -1,8 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { mariadbPool, openMariadbDatabase, openPostgresDatabase } from '@ambit/test-kit';
-import { createPostgresPool } from '@ambit/transaction/postgres';
-import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { openMariadbDatabase, openPostgresDatabase } from '@ambit/test-kit';
 import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
 import { temporaryFolder } from './program.mjs';
@@ -13,16 +11,12 @@ import { DatabaseSync } from './sqlite.mjs';
 /** @typedef {(sql: string, params?: (string | number)[]) => Promise<Row[]>} Query on a connection of its own */
 
 /**
- * @typedef {object} Session of a server
- * @property {number} thread the system's number of what works for it
- * @property {() => Promise<unknown>} kill
+ * @typedef {{ kill: () => Promise<unknown> }} Session of a server
  *
  * @typedef {object} Place a database of the service, and how it is reached directly, not through the service
  * @property {DatabaseKind} kind
- * @property {boolean} isEmbedded in the process of the service: it then has one instance, and one writes at a time
  * @property {Record<string, string>} env the environment that makes the service use it
  * @property {Query} query
- * @property {(max: number) => import('@ambit/transaction').DatabasePool} createPool with at most so many connections
  * @property {() => Promise<Session[]>} sessions those of the service
  *
  * @typedef {Place & { drop: () => Promise<void> }} Database an empty one, for one run
@@ -32,7 +26,7 @@ import { DatabaseSync } from './sqlite.mjs';
 const BUSY_MS = 10_000;
 const POSTGRES_SESSIONS = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'ambit-service'`;
-const MARIADB_SESSIONS = `SELECT id, tid FROM information_schema.processlist
+const MARIADB_SESSIONS = `SELECT id FROM information_schema.processlist
   WHERE db = DATABASE() AND id <> CONNECTION_ID()`;
 
 /** On the servers of the tests; SQLite has a folder of its own. @type {Readonly<Record<DatabaseKind, () => Promise<Database>>>} */
@@ -46,10 +40,8 @@ const CREATE = {
     const path = join(folder, 'ambit.db');
     return {
       kind: 'sqlite',
-      isEmbedded: true,
       env: { DATA_DIR: folder },
       query: sqliteQuery(path),
-      createPool: () => createSqlitePool({ path }),
       sessions: async () => [],
       drop: async () => rmSync(folder, { recursive: true, force: true }),
     };
@@ -87,13 +79,10 @@ export function postgresAt(url) {
   const query = postgresQuery(url);
   return {
     kind: 'postgres',
-    isEmbedded: false,
     env: { DATABASE_URL: url },
     query,
-    createPool: (max) => createPostgresPool({ connectionString: url, max }),
     sessions: async () =>
       (await query(POSTGRES_SESSIONS)).map(({ pid = 0 }) => ({
-        thread: Number(pid),
         kill: () => query('SELECT pg_terminate_backend($1)', [pid]),
       })),
   };
@@ -104,12 +93,9 @@ export function mariadbAt(url) {
   const query = mariadbQuery(url);
   return {
     kind: 'mariadb',
-    isEmbedded: false,
     env: { DATABASE_URL: url },
     query,
-    createPool: (max) => mariadbPool(url, { max }),
-    sessions: async () =>
-      (await query(MARIADB_SESSIONS)).map(({ id, tid }) => ({ thread: Number(tid), kill: () => query(`KILL ${id}`) })),
+    sessions: async () => (await query(MARIADB_SESSIONS)).map(({ id }) => ({ kill: () => query(`KILL ${id}`) })),
   };
 }
 
@@ -152,7 +138,7 @@ export function mariadbQuery(address, first) {
 }
 
 /** @param {string} file @returns {Query} */
-export function sqliteQuery(file) {
+function sqliteQuery(file) {
   return async (sql, params = []) => {
     const database = new DatabaseSync(file, { timeout: BUSY_MS });
     try {

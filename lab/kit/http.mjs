@@ -1,19 +1,14 @@
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { readResponse, requestText } from '@ambit/test-kit';
 
 /** @type {Buffer} */
 const EMPTY = Buffer.alloc(0);
 
-/** How long the operating system may take to report that the server had closed the connection before our bytes arrived. */
-const CLOSE_REPORT_MS = 10;
 /** A response that takes longer is not expected any more. */
 const TIMEOUT_MS = 60_000;
 
 /** The connection was closed before the response was complete. */
-export class Lost extends Error {
-  /** The server had read the request, and closed the connection properly, but without a response. */
-  dropped = false;
+class Lost extends Error {
   /** The server kept the connection open, and sent nothing. */
   hung = false;
 }
@@ -21,7 +16,7 @@ export class Lost extends Error {
 /** @typedef {import('@ambit/test-kit').RawResponse} RawResponse */
 
 /** One keep-alive connection of a client, which records exactly what was sent and received. */
-export class Connection {
+class Connection {
   /** @type {{ resolve: (response: RawResponse) => void, reject: (error: Error) => void }[]} */
   #waiting = [];
   #rest = EMPTY;
@@ -34,7 +29,6 @@ export class Connection {
     socket.setTimeout(TIMEOUT_MS, () => this.#onTimeout());
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', (error) => this.#lose(error));
-    socket.on('end', () => void this.#ended());
     socket.on('close', () => this.#lose(new Error('the connection was closed')));
   }
 
@@ -45,7 +39,7 @@ export class Connection {
   static open(url) {
     const { hostname, port } = new URL(url);
     return new Promise((resolve, reject) => {
-      const socket = connect({ host: hostname, port: Number(port), noDelay: true, allowHalfOpen: true });
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
       socket.once('connect', () => resolve(new Connection(socket)));
       socket.once('error', (error) => reject(new Lost('no connection', { cause: error })));
     });
@@ -55,38 +49,15 @@ export class Connection {
     return this.socket.writable && !this.socket.readableEnded && !this.#closesAfterResponse;
   }
 
-  /** How many requests were sent and have no response yet. */
-  get waiting() {
-    return this.#waiting.length;
-  }
-
   /**
    * Sends a request, pipelined behind those in progress. Rejects with Lost when no response will arrive.
    * @param {string | Buffer} bytes
-   * @param {() => void} [onFlushed] called when the system has taken the bytes
    * @returns {Promise<RawResponse>}
    */
-  request(bytes, onFlushed) {
+  request(bytes) {
     if (!this.usable) return Promise.reject(new Lost('the connection is closed'));
-    const response = this.expectResponse();
-    this.socket.write(bytes, (error) => {
-      if (!error) onFlushed?.();
-    });
-    return response;
-  }
-
-  /**
-   * For a request whose bytes are written by the caller.
-   * @returns {Promise<RawResponse>}
-   */
-  expectResponse() {
+    this.socket.write(bytes);
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
-  }
-
-  /** Disconnects: the server sees that the connection was closed, or reset. */
-  abort(reset = false) {
-    if (reset) this.socket.resetAndDestroy();
-    else this.socket.destroy();
   }
 
   close() {
@@ -108,30 +79,14 @@ export class Connection {
   }
 
   #onTimeout() {
-    if (this.waiting === 0) return;
+    if (this.#waiting.length === 0) return;
     this.#hung = true;
     this.socket.destroy(new Error(`no response for ${TIMEOUT_MS / 1000} s`));
   }
 
-  /**
-   * The server has closed its side. If our request arrived after that, the server never read it, and by now the operating
-   * system has received a reset: then the write below fails. If the write succeeds, the server had read the request.
-   */
-  async #ended() {
-    if (this.waiting > 0) {
-      await pause(CLOSE_REPORT_MS);
-      this.socket.write('\r\n', (error) => this.#lose(error ?? new Error('no response'), !error));
-    }
-    this.socket.end();
-  }
-
-  /**
-   * @param {Error} cause
-   * @param {boolean} [dropped]
-   */
-  #lose(cause, dropped = false) {
+  /** @param {Error} cause */
+  #lose(cause) {
     const lost = new Lost(cause.message, { cause });
-    lost.dropped = dropped;
     lost.hung = this.#hung;
     for (const waiting of this.#waiting.splice(0)) waiting.reject(lost);
   }
@@ -156,7 +111,7 @@ export class Client {
     let leaving;
     try {
       const connection = await this.#connected();
-      if (leaveAfterMs !== undefined) leaving = setTimeout(() => connection.abort(), leaveAfterMs);
+      if (leaveAfterMs !== undefined) leaving = setTimeout(() => connection.close(), leaveAfterMs);
       return await connection.request(bytes);
     } catch (error) {
       if (!(error instanceof Lost) || error.hung) throw error;

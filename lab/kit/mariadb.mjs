@@ -13,7 +13,7 @@ const START_MS = 60_000;
 const LOOK_AGAIN_MS = 50;
 const LAST_OF_LOG = 1000;
 
-/** One MariaDB server on a folder; it can be killed, started again, and follow another one. */
+/** One MariaDB server on a folder; it can be killed and started again. */
 export class MariadbNode {
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #server;
@@ -68,10 +68,6 @@ export class MariadbNode {
     }
   }
 
-  get pid() {
-    return this.#server?.pid ?? 0;
-  }
-
   /** @param {NodeJS.Signals} signal */
   async stop(signal) {
     const server = this.#server;
@@ -79,34 +75,6 @@ export class MariadbNode {
     const exited = once(server, 'exit');
     server.kill(signal);
     await exited;
-  }
-
-  /**
-   * Resolves when it receives what the other one commits.
-   * @param {MariadbNode} primary with a binary log from its start
-   */
-  async follow(primary) {
-    const where = `MASTER_HOST = '127.0.0.1', MASTER_PORT = ${primary.port}, MASTER_USER = 'root'`;
-    await this.admin(`CHANGE MASTER TO ${where}, MASTER_USE_GTID = slave_pos`);
-    await this.admin('START SLAVE');
-    await this.#untilReplication('Slave_IO_Running', /^Yes$/);
-  }
-
-  /** When it has carried out all that it has received. */
-  async promote() {
-    await this.admin('STOP SLAVE IO_THREAD');
-    await this.#untilReplication('Slave_SQL_Running_State', /^Slave has read all relay log/);
-    await this.admin('STOP SLAVE');
-    await this.admin('RESET SLAVE ALL');
-  }
-
-  /** @param {string} column @param {RegExp} wanted */
-  async #untilReplication(column, wanted) {
-    for (;;) {
-      const [row] = await this.admin('SHOW SLAVE STATUS');
-      if (wanted.test(String(row?.[column]))) return;
-      await pause(LOOK_AGAIN_MS);
-    }
   }
 
   #endOfLog() {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { postgresQuery } from './databases.mjs';
-import { atExit, ensureInstalled, freePort, postmasterIn, signalTree, treeOf } from './program.mjs';
+import { atExit, ensureInstalled, freePort, postmasterIn, signalTree } from './program.mjs';
 
 const run = promisify(execFile);
 const VERSIONS = '/usr/lib/postgresql';
@@ -12,7 +12,7 @@ const LAST_OF_LOG = 1000;
 const LOOK_AGAIN_MS = 20;
 const SETTINGS_FILE = 'lab.conf';
 
-/** One PostgreSQL server on a folder of its own; it can be killed, frozen, started again, copied and promoted. */
+/** One PostgreSQL server on a folder of its own; it can be killed, frozen, started again, followed and promoted. */
 export class PostgresNode {
   #folder;
   #settings;
@@ -92,35 +92,18 @@ export class PostgresNode {
     this.#signal('SIGCONT');
   }
 
-  /** The process ids of the server and its backends. */
-  pids() {
-    const main = postmasterIn(this.data);
-    return main === undefined ? [] : treeOf([main]);
-  }
-
-  /** A base backup. @param {string} folder */
-  async copyTo(folder) {
-    owned(folder);
-    await this.#run('pg_basebackup', ['-d', this.url, '-D', join(folder, 'data'), '-c', 'fast', '--no-sync']);
-  }
-
   /**
    * A standby of this server, started. It has the settings of this one, except what only a primary needs.
    * @param {string} folder
    * @param {Readonly<Record<string, string>>} [more] settings
    */
   async follower(folder, more) {
-    const standby = await this.beside(folder, more);
+    const { synchronous_standby_names: _, ...settings } = this.#settings;
+    const standby = new PostgresNode(`${this.name} copy`, folder, await freePort(), { ...settings, ...more });
     await standby.follow(this);
     const isStreaming = `SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`;
     while ((await this.query(isStreaming)).length === 0) await pause(LOOK_AGAIN_MS);
     return standby;
-  }
-
-  /** A server on another folder, which has its files already, or will follow. @param {string} folder @param {Readonly<Record<string, string>>} [more] */
-  async beside(folder, more) {
-    const { synchronous_standby_names: _, archive_mode: _mode, ...settings } = this.#settings;
-    return new PostgresNode(`${this.name} copy`, folder, await freePort(), { ...settings, ...more });
   }
 
   /** Becomes a standby of the other node, as a new copy of it, and starts. @param {PostgresNode} primary */
@@ -150,35 +133,11 @@ export class PostgresNode {
   }
 }
 
-/**
- * Copies a base backup, which stays as it is, and lets it read an archive when it starts.
- * @param {string} backup
- * @param {string} archive
- * @param {string} folder
- * @param {Date} [until]
- */
-export function fromArchive(backup, archive, folder, until) {
-  owned(folder);
-  execFileSync('cp', ['-a', join(backup, 'data'), folder]);
-  // PostgreSQL refuses abbreviations of time zones here, and Z is one.
-  const time = until?.toISOString().replace('Z', '+00');
-  const target = time === undefined ? '' : `recovery_target_time = '${time}'\n`;
-  const settings = `\nrestore_command = 'cp ${archive}/%f %p'\n${target}recovery_target_action = 'promote'\n`;
-  appendFileSync(join(folder, 'data', 'postgresql.conf'), settings);
-  writeFileSync(join(folder, 'data', 'recovery.signal'), '');
-  chownLike(join(folder, 'data', 'recovery.signal'));
-}
-
 /** @param {string} folder which is made for the user of PostgreSQL */
-export function owned(folder) {
+function owned(folder) {
   mkdirSync(folder, { recursive: true });
-  chownLike(folder);
-}
-
-/** @param {string} path */
-function chownLike(path) {
   const { uid, gid } = postgresUser();
-  if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
+  if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid);
 }
 
 /** The newest of Debian's packages; PGBIN names another folder. */

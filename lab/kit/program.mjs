@@ -110,28 +110,11 @@ export function stop({ child, exited }, signal = 'SIGTERM') {
 }
 
 /** @param {number} pid @param {NodeJS.Signals} name */
-export function send(pid, name) {
+function send(pid, name) {
   try {
     process.kill(pid, name);
   } catch {
     // It has exited.
-  }
-}
-
-/** @param {readonly number[]} pids that were killed; resolves when none is left */
-export async function haveExited(pids) {
-  for (const pid of pids) while (isAlive(pid)) await pause(5);
-}
-
-/** @param {number} pid */
-function isAlive(pid) {
-  try {
-    // A zombie has closed its files, unless another thread of it is still exiting.
-    return (
-      readdirSync(`/proc/${pid}/task`).length > 1 || !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-    );
-  } catch {
-    return false;
   }
 }
 
@@ -145,7 +128,7 @@ export function signalTree(roots, name) {
 }
 
 /** @param {readonly number[]} roots @returns {number[]} with everything that they started */
-export function treeOf(roots) {
+function treeOf(roots) {
   const found = [...roots];
   const processes = readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -222,7 +205,7 @@ function withoutServices(install) {
 }
 
 /** @param {string} name */
-export function isInstalled(name) {
+function isInstalled(name) {
   try {
     execFileSync('sh', ['-c', `command -v ${name}`], { stdio: 'ignore' });
     return true;

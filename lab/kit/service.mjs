@@ -5,8 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { kept } from './program.mjs';
 
 export const MAIN = fileURLToPath(new URL('../../service/dist/main.js', import.meta.url));
-/** The program of `npm run stock`. */
-export const STOCK_COMMAND = fileURLToPath(new URL('../../service/dist/stock.js', import.meta.url));
 const MOST_ERRORS = 20;
 const ERROR = 50;
 const MOST_FAILED_STARTS = 20;

@@ -53,7 +53,7 @@ export async function setStock(database, levels) {
  * @param {Findings} findings
  * @returns {Promise<StoredOrder[]>}
  */
-export async function readOrders(database, findings) {
+async function readOrders(database, findings) {
   const rows = await database.query('SELECT id, request_id, created_at FROM orders ORDER BY id');
   const items = groupBy(
     await database.query(
@@ -89,7 +89,7 @@ export async function readOrders(database, findings) {
  * @param {ReadonlyMap<string, number>} start
  * @param {Findings} findings
  */
-export async function checkStock(database, start, findings) {
+async function checkStock(database, start, findings) {
   const rows = await database.query(
     `SELECT s.product_id, s.level, (SELECT SUM(r.quantity) FROM reservations r WHERE r.product_id = s.product_id) AS taken
      FROM stock s`,

@@ -58,8 +58,14 @@ export interface Running {
 const PLACES: readonly Place[] = ['before', 'behind'];
 
 const ERRORS = {
-  fails: { status: 500, body: { error: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' } },
-  hangs: { status: 503, body: { error: 'Try again later', code: 'AMBIT_TX_OUTCOME_UNKNOWN' } },
+  fails: {
+    status: 500,
+    body: { type: 'about:blank', status: 500, detail: 'Internal error', code: 'AMBIT_TX_COMMIT_FAILED' },
+  },
+  hangs: {
+    status: 503,
+    body: { type: 'about:blank', status: 503, detail: 'Try again later', code: 'AMBIT_TX_OUTCOME_UNKNOWN' },
+  },
 };
 /** How long a COMMIT that hangs is waited for, and what has to happen at all. */
 const HANGS_MS = 20;

@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net';
-import { containerMiddleware, drain, withTransaction } from '@ambit/express';
+import { containerMiddleware, drain, problemOf, withTransaction } from '@ambit/express';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { replyTo } from '@ambit/testing/tools';
 import { type Application, middlewareContract, type Running } from './contract.js';
 import { handlers, middlewares } from './express-middlewares.js';
 import { requestsTo } from './fixtures.js';
@@ -24,8 +23,8 @@ async function start({ middleware, transaction, work, onError }: Application<Req
   const respondToError: ErrorRequestHandler = (error, _req, res, next) => {
     onError(error);
     if (res.headersSent) return next(error);
-    const { status, body } = replyTo(error);
-    res.status(status).json(body);
+    const { status, headers, body } = problemOf(error);
+    res.status(status).set(headers).json(body);
   };
   app.use(respondToError);
   const server = app.listen(0, '127.0.0.1');

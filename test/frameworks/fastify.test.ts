@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import { containerPlugin, problemOf, transactionPlugin } from '@ambit/fastify';
 import fastifyCompress from '@fastify/compress';
 import fastifyCookie from '@fastify/cookie';
 import fastifyMultipart from '@fastify/multipart';
@@ -8,7 +8,6 @@ import fastifySession, { type SessionStore } from '@fastify/session';
 import fastifyStatic from '@fastify/static';
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify';
 import { afterAll } from 'vitest';
-import { replyTo } from '@ambit/testing/tools';
 import { type Application, type Middleware, middlewareContract, type Running } from './contract.js';
 import {
   ACCEPTS_GZIP,
@@ -112,8 +111,8 @@ async function start({ middleware, transaction, work, onError }: Application<Reg
   if (transaction?.middlewareIs === 'behind') await middleware(app);
   app.setErrorHandler((error, _request, reply) => {
     onError(error);
-    const { status, body } = replyTo(error);
-    return reply.code(status).send(body);
+    const { status, headers, body } = problemOf(error);
+    return reply.code(status).headers(headers).send(body);
   });
   for (const [url, handle] of Object.entries({ ...handlers, ...fileHandlers })) {
     app.route({

@@ -1,7 +1,8 @@
 import type { IContainer } from '@ambit/container';
 import { errorResponse } from '@ambit/fetch';
+import { problemOf } from '@ambit/http';
 import { type AppDescription, type Call, type Host, hostContract, type Reply, type Route } from '@ambit/testing/hosts';
-import { BODY_LIMIT, replyTo, webStreamOf } from '@ambit/testing/tools';
+import { BODY_LIMIT, webStreamOf } from '@ambit/testing/tools';
 import { H3, type H3Event, serve } from 'h3';
 import { scopes, transaction } from './h3-host.js';
 
@@ -40,8 +41,9 @@ async function start(description: AppDescription): Promise<{ port: number; close
       const reason = error.unhandled ? error.cause : error;
       if (!ownErrorHandler) return errorResponse(reason);
       onError(reason);
-      const { status, body } = replyTo(reason);
-      return json(body, { status, headers: new Headers(status === 503 ? { 'retry-after': '1' } : {}) });
+      const { status, headers, body } = problemOf(reason);
+      const text = JSON.stringify(body);
+      return new Response(text, { status, headers: { ...headers, 'content-length': String(text.length) } });
     },
   });
   app.use(middleware);

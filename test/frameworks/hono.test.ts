@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
-import { containerMiddleware, withTransaction } from '@ambit/hono';
+import { containerMiddleware, problemOf, withTransaction } from '@ambit/hono';
 import { drain } from '@ambit/http';
 import { serve, type ServerType } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
@@ -8,7 +8,7 @@ import { compress } from 'hono/compress';
 import { etag } from 'hono/etag';
 import { streamSSE, streamText } from 'hono/streaming';
 import { timeout } from 'hono/timeout';
-import { replyTo, webStreamOf } from '@ambit/testing/tools';
+import { webStreamOf } from '@ambit/testing/tools';
 import { type Application, type Middleware, middlewareContract, type Running } from './contract.js';
 import { ACCEPTS_GZIP, BLOCKS_OF_ROWS, MANY_ROWS, requestsTo, ROW, rowsInTime } from './fixtures.js';
 
@@ -57,8 +57,8 @@ async function start({ middleware, transaction, work, onError }: Application<Mid
   for (const [path, handle] of Object.entries(handlers)) app.all(path, handle);
   app.onError((error, c) => {
     onError(error);
-    const { status, body } = replyTo(error);
-    return c.json(body, status as 500);
+    const { status, headers, body } = problemOf(error);
+    return c.json(body, status as 500, headers);
   });
   const server = await new Promise<ServerType>((resolve) => {
     const listening = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(listening));

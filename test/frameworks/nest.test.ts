@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
 import type { IContainer } from '@ambit/container';
-import { AmbitModule, Transactional } from '@ambit/nest';
+import { AmbitModule, problemOf, Transactional } from '@ambit/nest';
 import {
   All,
   type ArgumentsHost,
@@ -18,7 +18,6 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { RequestHandler, Response } from 'express';
 import type { Observable } from 'rxjs';
-import { replyTo } from '@ambit/testing/tools';
 import { type Application, middlewareContract, type Running } from './contract.js';
 import { handlers, middlewares } from './express-middlewares.js';
 import { FILE_REQUESTS, requestsTo } from './fixtures.js';
@@ -88,8 +87,8 @@ function filterOf(onError: (error: unknown) => void): ExceptionFilter {
       onError(error);
       const res = host.getArgByIndex<Response>(1);
       if (res.headersSent) return;
-      const { status, body } = replyTo(error);
-      res.status(status).json(body);
+      const { status, headers, body } = problemOf(error);
+      res.status(status).set(headers).json(body);
     }
   }
   Catch()(OwnFilter);

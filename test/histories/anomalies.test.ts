@@ -62,17 +62,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['aborted read (G1a)'],
   ],
   [
-    'G1a: a read of a savepoint that was rolled back',
-    `T1: undone(a(x, 1)) a(y, 2)
-     T2: r(x, [1]) r(y, [2])`,
-    ['aborted read (G1a)'],
-  ],
-  [
-    'a savepoint of its own that was rolled back, and is still there',
-    'T1: a(x, 1) undone(a(x, 2) r(x, [1 2])) r(x, [1 2])',
-    ['aborted read (G1a)'],
-  ],
-  [
     'G1b: a read between two writes of another transaction',
     `T1: a(x, 1) a(x, 2)
      T2: r(x, [1])
@@ -181,13 +170,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
     ['lost write'],
   ],
   [
-    'an unknown outcome of which one half is stored',
-    `T1 unknown: a(x, 1) a(y, 2)
-     T2 @ 3-4: r(x, [1]) r(y, [])
-     T3 @ 5-6: r(x, [1]) r(y, [])`,
-    ['lost write'],
-  ],
-  [
     'an own write that is not read',
     `T1: a(x, 1) r(x, [])
      T2: r(x, [1])`,
@@ -195,20 +177,11 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
   ],
   ['an element twice', 'T1: a(x, 1) r(x, [1 1])', ['duplicate element']],
   ['an element that nobody wrote', 'T1: r(x, [7])', ['unknown element']],
-  ['an element that the reader itself wrote only later', 'T1: r(x, [1]) a(x, 1)', ['unknown element']],
   [
     'two writes of one transaction, stored in the other order',
     `T1: a(x, 1) a(x, 2)
      T2: r(x, [2 1])`,
     ['incompatible orders', 'intermediate read (G1b)'],
-  ],
-  [
-    'two reads of which neither comes before the other',
-    `T1: a(x, 1)
-     T2: a(x, 2)
-     T3: r(x, [1])
-     T4: r(x, [2])`,
-    ['incompatible orders', 'lost write'],
   ],
   [
     'P3: a row that appears where a predicate is read again',
@@ -222,26 +195,6 @@ const EXAMPLES: readonly (readonly [string, string, readonly AnomalyName[]])[] =
      T2: s(x y, []) i(y, 2)
      T3: s(x y, [2 1])`,
     ['write skew by predicate (G2)'],
-  ],
-  [
-    'a select with half of what another transaction inserted',
-    `T1: i(x, 1) i(y, 2) i(z, 3)
-     T2: s(x y, [1])
-     T3: s(x y z, [1 2 3])`,
-    ['intermediate read (G1b)', 'read skew (G-single)'],
-  ],
-  [
-    'a row that was rolled back',
-    `T1 rolled back: i(x, 1) i(x, 2)
-     T2: s(x, [1])`,
-    ['aborted read (G1a)'],
-  ],
-  ['a row twice', 'T1: i(x, 1) s(x, [1 1])', ['duplicate element']],
-  [
-    'a row that does not match',
-    `T1: i(x, 1)
-     T2: s(y, [1])`,
-    ['unknown element'],
   ],
 ];
 
@@ -304,47 +257,15 @@ describe('what is no anomaly', () => {
   });
 });
 
-describe('which level forbids what', () => {
-  const levels = Object.entries(FORBIDDEN);
-  const forbidders = (name: AnomalyName): string[] =>
-    levels.filter(([, names]) => names.has(name)).map(([level]) => level);
-
-  test('a stronger level forbids everything that a weaker one forbids', () => {
-    for (const [at, [, names]] of levels.entries())
-      for (const [, stronger] of levels.slice(at)) expect([...names].filter((name) => !stronger.has(name))).toEqual([]);
-  });
-
-  test('each anomaly begins at the level of the standards', () => {
-    expect(forbidders('circular information flow (G1c)')).toHaveLength(4);
-    expect(forbidders('non-repeatable read')[0]).toBe("InnoDB's repeatable read");
-    expect(forbidders('read skew (G-single)')[0]).toBe("InnoDB's repeatable read");
-    expect(forbidders('lost update (P4)')[0]).toBe('snapshot isolation');
-    expect(forbidders('write skew (G2-item)')).toEqual(['strict serializable']);
-    expect(forbidders('phantom (P3)')[0]).toBe("InnoDB's repeatable read");
-    expect(forbidders('write skew by predicate (G2)')).toEqual(['strict serializable']);
-  });
-});
-
-describe('a history with an anomaly', () => {
-  const noise = Array.from({ length: 40 }, (_, at) => `N${at}: a(x, ${100 + at}) r(y, [2])`).join('\n');
-  const order = Array.from({ length: 40 }, (_, at) => 100 + at).join(' ');
-  const history = written(`${noise}
-    T1: r(x, [${order}]) r(z, []) r(y, [2]) a(z, 5)
-    T2: a(x, 1) a(w, 9) a(y, 2)
-    T3: r(x, [${order} 1]) r(z, [5])`);
-  const skew = anomaliesOf(history).find(({ transactions }) => transactions.join() === 'T1,T2');
-
-  test('says why each of its transactions follows the other', () => {
-    expect(skew).toMatchObject({
+test('an anomaly says why each of its transactions follows the other', () => {
+  const history = written(`T1: r(x, []) r(y, [2])
+    T2: a(x, 1) a(y, 2)
+    T3: r(x, [1])`);
+  expect(anomaliesOf(history)).toMatchObject([
+    {
       name: 'read skew (G-single)',
-      because: [`T1 -rw-> T2: T1 read x as [${order}], without 1 of T2`, 'T2 -wr-> T1: T1 read y as [2], with 2 of T2'],
-    });
-  });
+      transactions: ['T1', 'T2'],
+      because: ['T1 -rw-> T2: T1 read x as [], without 1 of T2', 'T2 -wr-> T1: T1 read y as [2], with 2 of T2'],
+    },
+  ]);
 });
-
-test.each(['T1: a(x, 1) a(y, 1)', 'T1: a(x, 1) i(y, 1)'])(
-  'an element that was written twice is refused: %s',
-  (text) => {
-    expect(() => anomaliesOf(written(text))).toThrow('1 was written twice');
-  },
-);

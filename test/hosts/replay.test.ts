@@ -9,12 +9,7 @@ import type { Call, Reply, RunningHost } from '@ambit/testing/hosts';
 import { type DatabasePool, type IConnection, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { express4Hosts, expressHost } from './adapters/express.js';
-import { fastifyHost } from './adapters/fastify.js';
-import { fetchHost } from './adapters/fetch.js';
-import { honoHost } from './adapters/hono.js';
-import { nestOnExpress, nestOnFastify } from './adapters/nest.js';
-import { nodeHost } from './adapters/node.js';
+import { everyHost } from './adapters/every.js';
 
 interface Product {
   readonly price: number;
@@ -42,16 +37,7 @@ async function order(call: Call, percentOf: (product: Product) => number): Promi
 const careless = ({ discount }: Product): number => (discount as { percent: number }).percent; // careless
 const careful = ({ discount }: Product): number => discount?.percent ?? 0;
 
-describe.each([
-  expressHost,
-  ...express4Hosts,
-  fastifyHost,
-  nodeHost,
-  fetchHost,
-  honoHost,
-  nestOnExpress,
-  nestOnFastify,
-])('a request on $name that fails because of a NULL in the database', (host) => {
+describe.each(everyHost)('a request on $name that fails because of a NULL in the database', (host) => {
   let folder: string;
   const running: RunningHost[] = [];
 
@@ -110,8 +96,15 @@ describe.each([
     expect([again.status, again.recording.outcome.status]).toEqual([500, 500]);
     expect(again.error).toMatchObject({ name: 'TypeError', message: expect.stringContaining('percent') as string });
     expect(again.error).toEqual(again.recording.outcome.error);
+    expect(again.failure).toMatch(/^500: TypeError: Cannot read .*'percent'\), at test\/hosts\/replay\.test\.ts:\d+$/);
     const corrected = await replay((await serve(empty, careful)).server, file);
-    expect(corrected).toMatchObject({ status: 201, error: undefined, divergence: undefined, beyond: ['COMMIT'] });
+    expect(corrected).toMatchObject({
+      status: 201,
+      failure: undefined,
+      error: undefined,
+      divergence: undefined,
+      beyond: ['COMMIT'],
+    });
     expect(corrected.body).toMatchObject({ total: 2 });
   });
 });

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { Container, type IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
 import { createHandler, errorResponse, withTransaction as inTransaction } from '@ambit/fetch';
@@ -9,14 +11,10 @@ import { type TransactionCheck, transactionCheck } from '@ambit/transaction/chec
 import { FakePool } from '@ambit/transaction/testing';
 import { fastify } from 'fastify';
 import { Hono } from 'hono';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { express4Hosts, expressHost } from './adapters/express.js';
-import { fastifyHost } from './adapters/fastify.js';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { everyHost } from './adapters/every.js';
 import { fetchHost } from './adapters/fetch.js';
-import { honoHost } from './adapters/hono.js';
 import type { AppDescription, Call, Reply, RunningHost } from '@ambit/testing/hosts';
-import { nestOnExpress, nestOnFastify } from './adapters/nest.js';
-import { nodeHost } from './adapters/node.js';
 
 const turn = (): Promise<void> => new Promise(setImmediate);
 
@@ -26,16 +24,7 @@ function lineOf(mark: string): string {
   return `${relative(process.cwd(), import.meta.filename)}:${lines.findIndex((line) => line.endsWith(`// ${mark}`)) + 1}`;
 }
 
-describe.each([
-  expressHost,
-  ...express4Hosts,
-  fastifyHost,
-  nodeHost,
-  fetchHost,
-  honoHost,
-  nestOnExpress,
-  nestOnFastify,
-])('the transaction check on $name', (host) => {
+describe.each(everyHost)('the transaction check on $name', (host) => {
   let check: TransactionCheck;
   let pool: FakePool;
   let container: Container;
@@ -232,6 +221,40 @@ describe.each([
     expect(found()).toEqual([['too-many-statements', lineOf('over'), 'GET /orders']]);
   });
 
+  it('is recorded for `ambit check`, with its route, also where the check is not enabled', async () => {
+    check.stop();
+    const folder = await mkdtemp(join(tmpdir(), 'recorded-'));
+    vi.stubEnv('RECORD_TRANSACTIONS_TO', folder);
+    check = transactionCheck({ enabled: false });
+    vi.unstubAllEnvs();
+    pool = check.pool(pool);
+    const ask = await serve(async (call) => {
+      await connectionOf(call).query('UPDATE stock SET level = 1');
+      await connectionOf(call).query('UPDATE orders SET status = 2');
+      await pool.query('INSERT audit'); // audited
+    });
+    await ask();
+    await ask();
+    const written = async (): Promise<unknown[]> => {
+      const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name), 'utf8')));
+      return files.flatMap((text) => text.trim().split('\n')).map((line): unknown => JSON.parse(line));
+    };
+    const audit = 'outside-statement INSERT audit';
+    await expect.poll(written).toEqual([
+      {
+        route: 'GET /orders',
+        statements: { 'UPDATE stock SET level = ?': 1, 'UPDATE orders SET status = ?': 1, 'INSERT audit': 1 },
+        most: 3,
+        held: 2,
+        locks: { 'stock > orders': true },
+        effects: { [audit]: true },
+        at: expect.objectContaining({ [audit]: [lineOf('audited')] }),
+      },
+    ]);
+    expect(check.findings).toEqual([]);
+    await rm(folder, { recursive: true });
+  });
+
   it('finds nothing in a middleware that goes on while the transaction is open', async () => {
     if (host === fetchHost) return;
     const done: Promise<unknown>[] = [];
@@ -288,8 +311,8 @@ describe('the transaction check without a socket', () => {
     },
   };
 
-  it.each(Object.entries(hosts))('knows the status when the client has it, of %s', async (_name, on) => {
-    using check = transactionCheck({ report: () => undefined });
+  it.each(Object.entries(hosts))('knows the route, and the status when the client has it, of %s', async (_name, on) => {
+    using check = transactionCheck({ report: () => undefined, budgets: { 'GET /': 0 } });
     const container = new Container({ tags: ['application'] });
     container.register('IDatabasePool', () => check.pool(new FakePool()));
     const asks = on(container);
@@ -303,7 +326,9 @@ describe('the transaction check without a socket', () => {
         return status;
       });
       expect(await ask()).toBe(status);
-      expect(check.findings.at(-1)).toMatchObject({ kind, status });
+      expect(check.findings.find((finding) => finding.kind === kind)).toMatchObject({ status, route: 'GET /' });
     }
+    const over = check.findings.find(({ kind }) => kind === 'too-many-statements');
+    expect(over).toMatchObject({ count: 2, route: 'GET /' });
   });
 });

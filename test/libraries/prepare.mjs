@@ -20,6 +20,7 @@ for (const name of [
   'orm',
   'drivers',
   'outbox',
+  'idempotency',
   'http',
   'express',
   'fastify',
@@ -27,6 +28,7 @@ for (const name of [
   'hono',
   'nest',
   'testing',
+  'replay',
   'doctor',
 ]) {
   const installed = new URL(`@ambit/${name}/`, nodeModules);

@@ -7,8 +7,7 @@ import type { IContainer } from '@ambit/container';
 import { chooseDeed, type Deeds } from './deeds.js';
 import { type Visit, visitOf } from './visit.js';
 import { breaking, ignore, pause, untilDisconnected, wait, work } from './work.js';
-import { type Served, type SimulatedHost, statusOf } from './host.js';
-import { checkErrorHandler } from './moments.js';
+import { bodyOf, hearError, type Served, type SimulatedHost, statusOf } from './host.js';
 
 interface Scene {
   readonly visit: Visit;
@@ -267,11 +266,7 @@ class Application implements IContainer {
 
 async function respondToError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const visit = visitOf(request.raw);
-  visit.note(`error handler: ${String(error).split('\n')[0]}`);
-  checkErrorHandler(visit, request.transactionScope);
-  const waits = !visit.run.calm && visit.run.chance.of(0.4);
+  const waits = hearError(visit, error, request.transactionScope);
   if (waits) await pause(visit);
-  return reply
-    .code(visit.respondsWithError(statusOf(error), waits))
-    .send({ mark: visit.mark, error: Object(error).code ?? 'failed' });
+  return reply.code(visit.respondsWithError(statusOf(error), waits)).send(bodyOf(visit, error));
 }

@@ -3,28 +3,17 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { createHandler, errorResponse, withTransaction } from '@ambit/fetch';
 import { getRequestListener } from '@hono/node-server';
-import { chooseDeed, type Deeds } from './deeds.js';
-import { checkErrorHandler, ROLLS_BACK } from './moments.js';
+import { act, ANY_DEEDS, ANY_ORDER_DEEDS, type Deeds, type Scene } from './deeds.js';
+import { ROLLS_BACK } from './moments.js';
 import { type Visit, visitOf } from './visit.js';
-import { pause, takeTime, untilDisconnected, wait, work } from './work.js';
-import { type Served, type SimulatedHost, statusOf } from './host.js';
+import { pause, takeTime } from './work.js';
+import { bodyOf, hearError, type Served, type SimulatedHost, statusOf } from './host.js';
 
-interface Scene {
-  readonly visit: Visit;
-  readonly requestScope: IContainer;
-}
-
-type Deed = (scene: Scene) => Response | Promise<Response>;
-
-/** Everything a handler may do that gives a `Response`. */
-const PLAIN_DEEDS = {
-  respond: ({ visit }) => json(visit, 201),
-  refuse: ({ visit }) => json(visit, 409),
-  'respond with what rolls back': ({ visit }) => json(visit, ROLLS_BACK),
+/** The deeds of a handler that gives a `Response`. */
+const PLAIN_DEEDS: Deeds<Scene> = {
+  ...ANY_DEEDS,
+  'respond with what rolls back': ({ json }) => json(ROLLS_BACK),
   text: ({ visit }) => new Response(visit.mark, { status: visit.respondsWith(200) }),
-  'respond with nothing but a status': ({ visit }) => new Response(null, { status: visit.respondsWith(204) }),
-  redirect: ({ visit }) =>
-    new Response(null, { status: visit.respondsWith(303), headers: { location: `/${visit.mark}` } }),
   stream: ({ visit }) => {
     visit.breaksOff = !visit.run.calm;
     return streamOf(
@@ -40,65 +29,23 @@ const PLAIN_DEEDS = {
     visit.breaksOff = true;
     return streamOf(visit, breaking(visit));
   },
-  throw: ({ visit }) => {
-    throw visit.fails();
-  },
-  'respond with what cannot be serialised': () => {
-    const circular: { self?: unknown } = {};
-    circular.self = circular;
-    return Response.json(circular);
-  },
-  'wait forever': ({ visit }) => wait(visit),
-  'wait until the client disconnects': async ({ visit, requestScope }) => {
-    await untilDisconnected(visit, requestScope);
-    return json(visit, 200);
-  },
-} satisfies Record<string, Deed>;
+};
+const ORDER_DEEDS: Deeds<Scene> = { ...PLAIN_DEEDS, ...ANY_ORDER_DEEDS };
 
-/** What only a handler with a transaction can do. */
-const ORDER_DEEDS = {
-  ...PLAIN_DEEDS,
-  'commit by itself': async ({ visit }) => {
-    visit.asked = 'commit';
-    visit.endsItself = true;
-    await visit.handles[0]?.commit();
-    visit.committed();
-    return json(visit, 201);
-  },
-  'roll back and refuse': async ({ visit }) => {
-    visit.asked = 'rollback';
-    await visit.handles[0]?.rollback();
-    return json(visit, 409);
-  },
-  'roll back and say it went well': async ({ visit }) => {
-    visit.asked = 'rollback';
-    await visit.handles[0]?.rollback();
-    return json(visit, 201);
-  },
-} satisfies Record<string, Deed>;
-
-/** The handler of every request: `scope` is that of its transaction, where it has one. */
-export async function respondWithResponse(
-  visit: Visit,
-  requestScope: IContainer,
-  scope: IContainer,
-): Promise<Response> {
-  const { chance } = visit.run;
-  const deeds: Deeds<Scene> = visit.inTransaction ? ORDER_DEEDS : PLAIN_DEEDS;
-  const deed = chooseDeed(visit, deeds, 'respond') as Deed;
-  try {
-    if (!visit.inTransaction) await pause(visit);
-    else if (chance.of(0.9)) await work(visit, scope);
-    else await work(visit, scope).catch(() => visit.note('swallows a failure'));
-    return await deed({ visit, requestScope });
-  } catch (error) {
-    visit.fails();
-    throw error;
-  }
-}
-
-function json(visit: Visit, status: number): Response {
-  return Response.json({ mark: visit.mark }, { status: visit.respondsWith(status) });
+/** The handler of every request: `orderScope` is that of its transaction, where it has one. */
+export function respondWithResponse(visit: Visit, scope: IContainer, orderScope: IContainer): Promise<Response> {
+  const scene: Scene = {
+    visit,
+    scope,
+    orderScope,
+    json: (status, body) =>
+      body === undefined
+        ? Response.json({ mark: visit.mark }, { status: visit.respondsWith(status) })
+        : Response.json(body),
+    empty: (status) => new Response(null, { status: visit.respondsWith(status) }),
+    redirect: (to) => new Response(null, { status: visit.respondsWith(303), headers: { location: to } }),
+  };
+  return act(scene, PLAIN_DEEDS, ORDER_DEEDS) as Promise<Response>;
 }
 
 /** Nothing of it is read before the server asks for it, which it does after COMMIT. */
@@ -165,10 +112,7 @@ async function handle(request: Request, visit: Visit, scope: Parameters<Visit['b
 }
 
 async function respondToError(error: unknown, visit: Visit): Promise<Response> {
-  visit.note(`error handler: ${String(error).split('\n')[0]}`);
-  checkErrorHandler(visit);
-  const waits = !visit.run.calm && visit.run.chance.of(0.4);
+  const waits = hearError(visit, error);
   if (waits) await pause(visit);
-  const status = visit.respondsWithError(statusOf(error), waits);
-  return Response.json({ mark: visit.mark, error: Object(error).code ?? 'failed' }, { status });
+  return Response.json(bodyOf(visit, error), { status: visit.respondsWithError(statusOf(error), waits) });
 }

@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { containerMiddleware, requireTransactionScope, withTransaction } from '@ambit/hono';
-import { drain } from '@ambit/http';
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { respondWithResponse } from './fetch.js';
-import { type Served, type SimulatedHost, statusOf } from './host.js';
+import { bodyOf, drained, type Served, type SimulatedHost, statusOf } from './host.js';
 import { ROLLS_BACK } from './moments.js';
 import { type Visit, visitOf } from './visit.js';
 import { pause, takeTime } from './work.js';
@@ -26,14 +25,7 @@ function serve(): Served {
   for (const path of ['/plain', '/bare/plain']) app.post(path, respond);
   app.onError(respondToError);
   const listener = getRequestListener(app.fetch);
-  const server = createServer((req, res) => void listener(req, res));
-  return {
-    server,
-    close: async (application) => {
-      await drain(server);
-      await application.dispose();
-    },
-  };
+  return drained(createServer((req, res) => void listener(req, res)));
 }
 
 const arrive: MiddlewareHandler = async (c, next) => {
@@ -65,7 +57,7 @@ async function respondToError(error: Error, c: Context): Promise<Response> {
   const waits = !visit.run.calm && visit.run.chance.of(0.4);
   if (waits) await pause(visit);
   const status = visit.respondsWithError(statusOf(error), waits);
-  return c.json({ mark: visit.mark, error: Object(error).code ?? 'failed' }, status as 500);
+  return c.json(bodyOf(visit, error), status as 500);
 }
 
 function visitIn({ env }: Context): Visit {

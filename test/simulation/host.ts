@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { IContainer } from '@ambit/container';
+import { drain } from '@ambit/http';
+import { checkErrorHandler } from './moments.js';
 import type { Visit } from './visit.js';
 
 /** A host with an ordinary application on it, whose requests come from no network. */
@@ -52,4 +54,27 @@ export function ownScope(
   req.socket.on('close', end);
   if (req.socket.closed) end();
   return scope;
+}
+
+/** An error handler has been called. Returns whether it takes its time. */
+export function hearError(visit: Visit, error: unknown, transactionScope?: IContainer): boolean {
+  visit.note(`error handler: ${String(error).split('\n')[0]}`);
+  checkErrorHandler(visit, transactionScope);
+  visit.isTooLate ||= Object(error).code === 'AMBIT_TX_TIMEOUT';
+  return !visit.run.calm && visit.run.chance.of(0.4);
+}
+
+export function bodyOf(visit: Visit, error: unknown): object {
+  return { mark: visit.mark, error: Object(error).code ?? 'failed' };
+}
+
+/** A server that `drain()` closes, and the application after it. */
+export function drained(server: Server): Served {
+  return {
+    server,
+    close: async (application) => {
+      await drain(server);
+      await application.dispose();
+    },
+  };
 }

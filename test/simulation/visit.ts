@@ -37,7 +37,8 @@ class WatchedConnection implements IPooledConnection {
     this.#visit.note('COMMIT');
     checkCommit(this.#visit);
     const committing = this.#inner.commit();
-    committing.then(() => (this.#visit.commitIsSettled = true), ignore);
+    // A host has responded without it when it comes after its time limit.
+    committing.then(() => (this.#visit.commitIsSettled = this.#visit.transaction?.state !== 'unknown'), ignore);
     return committing;
   }
 

@@ -247,7 +247,7 @@ const PROGRAMS = {
     await pool.close();
   },
 
-  async 'mikro-orm'() {
+  async '@mikro-orm/postgresql'() {
     const { mikroOrmDialect, mikroOrmOn } = await import('@ambit/orm/mikro-orm');
     const { EntitySchema, MikroORM } = await import('@mikro-orm/core');
     const { PostgreSqlDriver } = await import('@mikro-orm/postgresql');

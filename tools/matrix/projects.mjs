@@ -230,55 +230,6 @@ function firstBlock(heading, text = page) {
   return block;
 }
 
-/**
- * The tables of the page, as the rows say them.
- * @returns {string[][]} cells
- */
-function tables() {
-  const settings = SETTINGS.map(({ name, type, options }) => [
-    Object.entries(options)
-      .map(([key, value]) => `\`"${key}": ${JSON.stringify(value)}\``)
-      .join(', '),
-    type === 'module' ? 'ES modules' : 'CommonJS',
-    ...VERSIONS.map((version) => {
-      const { also, refusal } = EXCEPTIONS[`${name}, TypeScript ${version}`] ?? {};
-      if (refusal) return `no: ${refusal}`;
-      return also
-        ? Object.entries(also)
-            .map(([key, value]) => `with \`"${key}": "${value}"\``)
-            .join()
-        : 'yes';
-    }),
-  ]);
-  const runners = RUNNERS.map(({ name, version, heading, refusal }) => [
-    `${name} ${version}`,
-    `[${heading}](#${heading.toLowerCase().replaceAll(' ', '-')})`,
-    refusal ? `no: \`${refusal}\`` : 'yes',
-  ]);
-  return [...settings, ...runners];
-}
-
-/** @returns {string[]} what the page says of the tried rows, and is not so; and what it lacks */
-export function differencesFromPage() {
-  const lines = page
-    .split('\n')
-    .filter((line) => line.startsWith('| '))
-    .map((line) =>
-      line
-        .slice(1, -1)
-        .split('|')
-        .map((cell) => cell.trim())
-        .join(' | '),
-    );
-  const expected = tables().map((cells) => cells.join(' | '));
-  const isOfThem = (/** @type {string} */ line) =>
-    /^(`"module|Jest \d|ts-jest|Vitest \d)/.test(line) && / yes| no:/.test(line);
-  return [
-    ...expected.filter((line) => !lines.includes(line)).map((line) => `lacks: | ${line} |`),
-    ...lines.filter((line) => isOfThem(line) && !expected.includes(line)).map((line) => `nothing tries: | ${line} |`),
-  ];
-}
-
 /** The files of every project. @type {Record<string, string>} */
 const FILES = {
   'main.ts': `import { entryPoints } from './entry-points.js';

@@ -1,5 +1,6 @@
 import { currentScope } from '@ambit/container';
 import { Transactional } from '@ambit/nest';
+import { transactionCheck } from '@ambit/transaction/check';
 import { createPostgresPool } from '@ambit/transaction/postgres';
 import { Body, Controller, Injectable, Post } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -28,5 +29,7 @@ it('a unit test calls a handler with @Transactional() without a scope', async ()
   const module = await Test.createTestingModule({ controllers: [OrdersController], providers }).compile();
   expect(await module.get(OrdersController).place('pen')).toEqual({ product: 'pen', mail: 'none' });
   // `pg` is found without `esModuleInterop`.
-  await createPostgresPool({ connectionString: 'postgres://127.0.0.1/shop' }).close();
+  const pool = createPostgresPool({ connectionString: 'postgres://127.0.0.1/shop' });
+  // The check reads the stacks of code that was compiled.
+  await transactionCheck({ enabled: true }).pool(pool).close();
 });

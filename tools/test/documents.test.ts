@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fencesIn } from '../documents.mjs';
 import { publicPackages } from '../entry-points.mjs';
 
 const root = join(import.meta.dirname, '../..');
@@ -98,81 +97,6 @@ it('the map of ARCHITECTURE.md names nothing that does not exist', () => {
   expect(missing).toEqual([]);
 });
 
-/**
- * Texts that a line of a ```sh block may not have, because one of bash, zsh, PowerShell 7 and cmd reads it differently. Text in double quotes is the
- * same in all of them, but for `$`, `%NAME%`, backticks and quotes inside.
- * */
-const DIFFERENCES: readonly { text: RegExp; problem: string; inQuotes?: boolean }[] = [
-  { text: /'/, problem: 'cmd passes single quotes on: double quotes, or none' },
-  {
-    text: /\\"|""/,
-    problem: 'quotes inside quotes are written differently in each shell: send a form, or a file',
-    inQuotes: true,
-  },
-  { text: /[`$]/, problem: 'variables and substitutions are written differently in each shell', inQuotes: true },
-  { text: /%\w+%/, problem: 'cmd replaces %NAME%', inQuotes: true },
-  { text: /[*?[\]]/, problem: 'a glob: PowerShell and cmd do not expand it, zsh refuses one that matches nothing' },
-  { text: /[{}()]/, problem: 'braces and parentheses: PowerShell and cmd do not expand them' },
-  { text: /^\s*\w+=/, problem: 'VAR=x before a command: only for sh' },
-  { text: /(^|\s)#/, problem: 'cmd has no comments: say it in the text' },
-  { text: /[;|<>~^!]/, problem: 'only && joins commands in the same way everywhere' },
-  { text: /(?<!&)&(?!&)/, problem: '& starts a job in bash and joins commands in cmd' },
-  { text: /\\/, problem: 'a backslash: a line continues, or is a path, only in some shells' },
-  { text: /(^|\s)--(\s|$)/, problem: 'PowerShell removes --, which npm passes arguments on after' },
-  { text: /(^|\s)@[\w-]+(?![\w/-])/, problem: 'PowerShell reads @name as its own: quote it' },
-];
-
-/** Programs that all of them start, and whose arguments are their own; `cd` is in each shell. */
-const PROGRAMS = ['cd', 'curl', 'docker', 'git', 'node', 'npm', 'npx'];
-
-/** Why a command of a page does not work in each of bash, zsh, PowerShell 7 and cmd. */
-function shellProblems(line: string): string[] {
-  const unquoted = line.replace(/"[^"]*"/g, '_');
-  const problems = DIFFERENCES.filter(({ text, inQuotes }) => text.test(inQuotes ? line : unquoted)).map(
-    ({ problem }) => problem,
-  );
-  const started = unquoted.split('&&').map((command) => command.trim().split(/\s/)[0] ?? '');
-  const others = started.filter((name) => name !== '' && !PROGRAMS.includes(name) && !/^\w+=/.test(name));
-  return [...problems, ...others.map((name) => `${name} is not there in every shell`)];
-}
-
-/** Pages for users of the packages, whatever their system. What operates the service, and what is for contributors, is for a shell of Linux. */
-const FOR_USERS = [
-  'README.md',
-  'docs/tutorial.md',
-  'docs/guides/*.md',
-  'docs/coming-from/*.md',
-  'packages/*/README.md',
-];
-const OTHER_SHELLS = ['bash', 'shell', 'console', 'zsh', 'powershell', 'cmd'];
-const pagesForUsers = execFileSync('git', ['ls-files', ...FOR_USERS], { cwd: root, encoding: 'utf8' })
-  .trim()
-  .split('\n');
-
-const blocks = (page: string) => fencesIn(readFileSync(join(root, page), 'utf8'));
-
-describe('commands for users of the packages', () => {
-  it.each(pagesForUsers)('work in bash, zsh, PowerShell 7 and cmd: %s', (page) => {
-    const problems = blocks(page)
-      .filter(({ language }) => language === 'sh')
-      .flatMap(({ line, body }) =>
-        body
-          .split('\n')
-          .flatMap((command, index) =>
-            shellProblems(command).map((problem) => `${page}:${line + 1 + index} ${command}: ${problem}`),
-          ),
-      );
-    expect(problems).toEqual([]);
-  });
-
-  it('are in blocks of sh: one of bash is for Linux, which no page for users has', () => {
-    const others = pagesForUsers.flatMap((page) =>
-      blocks(page).filter(({ language }) => OTHER_SHELLS.includes(language)),
-    );
-    expect(others).toEqual([]);
-  });
-});
-
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const results = readFileSync(join(root, 'bench/results.md'), 'utf8');
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
@@ -265,10 +189,26 @@ describe('docs/errors.md', () => {
   );
 });
 
+it.each(['README.md', 'docs/README.md'])('%s leads to the page of every package', (page) => {
+  const text = readFileSync(join(root, page), 'utf8');
+  expect(folders.filter((folder) => !text.includes(`packages/${folder}/README.md)`))).toEqual([]);
+});
+
+it('the page on stability has a row for each host', () => {
+  const hosts = readdirSync(join(root, 'test/hosts/adapters')).map((file) => file.replace(/[-.].*/, ''));
+  const text = readFileSync(join(root, 'docs/stability.md'), 'utf8').toLowerCase();
+  expect(hosts.filter((host) => host !== 'every' && !text.includes(host))).toEqual([]);
+});
+
 /** Between parts of our own packages: their messages may change in any release. */
-const INTERNAL = ['inspector:line', 'transaction:context', 'transaction:method', 'transaction:unchecked'].map(
-  (name) => `ambit:${name}`,
-);
+const INTERNAL = [
+  'request:context',
+  'transaction:context',
+  'transaction:method',
+  'transaction:unchecked',
+  'work:context',
+  'work:settled',
+].map((name) => `ambit:${name}`);
 
 type Messages = Readonly<Record<string, string>>;
 

@@ -5,7 +5,7 @@ import { Container, lifetimes, type Composition, type ContainerError } from '@am
 import { verify } from '@ambit/container/tools';
 import * as fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { diagnose } from '../diagnostics.mjs';
+import { diagnose } from '../on-node.mjs';
 
 const RUNS = Number(process.env['GRAPHS'] ?? 300);
 const SEED = Number(process.env['SEED'] ?? process.env['FIRST_SEED'] ?? 1);

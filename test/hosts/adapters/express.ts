@@ -2,36 +2,33 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { containerMiddleware, drain, withDeps, withTransaction } from '@ambit/express';
+import { containerMiddleware, drain, problemOf, withDeps, withTransaction } from '@ambit/express';
 import type { IContainer } from '@ambit/container';
 import express, {
   type ErrorRequestHandler,
-  type Express,
   type NextFunction,
   type Request,
   type RequestHandler,
   type Response,
 } from 'express';
 import type { Wrap } from '@ambit/test-kit';
-import type { AppDescription, Call, Host, Reply, Route, RunningHost, Stage } from '@ambit/testing/hosts';
-import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT } from '@ambit/testing/tools';
 
-export const expressHost = expressWith(() => undefined);
+export const expressHost = hostOf('Express 5', express);
 
 /** The other major version in use, where `npm run check -- hosts` has installed it. */
 export const express4Hosts: readonly Host[] = process.env['OLDER_EXPRESS']
   ? // @ts-expect-error -- its types are those of the other major version
-    [expressWith(() => undefined, 'Express 4', (await import('express-4')).default as typeof express)]
+    [hostOf('Express 4', (await import('express-4')).default as typeof express)]
   : [];
 
-/** Express with routes of its own, which say what only Express can say. */
-function expressWith(mount: (app: Express) => void, name = 'Express 5', create = express): Host {
-  return { name, holdsResponse: true, start: (description) => start(create, mount, description) };
+function hostOf(name: string, create: typeof express): Host {
+  return { name, holdsResponse: true, start: (description) => start(create, description) };
 }
 
 async function start(
   create: typeof express,
-  mount: (app: Express) => void,
   {
     container,
     routes,
@@ -48,7 +45,7 @@ async function start(
   app.use(containerMiddleware(parent ?? container, { onDisposeError, ...limits, ...scopeOptions }));
   app.use(express.json({ limit: BODY_LIMIT }));
   for (const route of routes) {
-    const method = route.method === 'GET' ? 'get' : 'post';
+    const method = route.method.toLowerCase() as 'get';
     app[method](
       route.path,
       ...wrapping(route.wrap?.before),
@@ -57,13 +54,12 @@ async function start(
       handlerOf(route, create),
     );
   }
-  mount(app);
   app.use((_req, res) => void res.status(404).json({ error: 'Not found' }));
   const handleError: ErrorRequestHandler = (error, _req, res, next) => {
     onError(error);
     if (res.headersSent) return next(error);
-    const { status, body } = replyTo(error);
-    res.status(status).json(body);
+    const { status, headers, body } = problemOf(error);
+    res.status(status).set(headers).json(body);
   };
   if (ownErrorHandler) app.use(handleError);
 
@@ -118,9 +114,4 @@ function send(res: Response, reply: Reply): void {
   else if (reply.kind === 'status') res.sendStatus(reply.status);
   else if (reply.kind === 'redirect') res.redirect(reply.to);
   else pipeline(reply.stream, res, () => undefined);
-}
-
-/** Serves routes that say what only Express can say. */
-export function serveOnExpress(stage: Stage, mount: (app: Express) => void): Promise<void> {
-  return stage.serve([], { host: expressWith(mount) });
 }

@@ -1,45 +1,32 @@
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { containerPlugin, transactionPlugin } from '@ambit/fastify';
+import { containerPlugin, problemOf, transactionPlugin } from '@ambit/fastify';
 import type { IContainer } from '@ambit/container';
-import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { AppDescription, Call, Host, Reply, Route, RunningHost, Stage } from '@ambit/testing/hosts';
-import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
+import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
+import { BODY_LIMIT } from '@ambit/testing/tools';
 
-export const fastifyHost = fastifyWith(() => undefined);
+export const fastifyHost: Host = {
+  name: 'Fastify',
+  exceptions: [
+    {
+      test: /currentScope\(\) of a route with a transaction/,
+      because: 'these handlers call startTransaction(); packages/fastify tests routes with config.transaction',
+    },
+  ],
+  start,
+};
 
-interface FastifyParts {
-  readonly disposeOn?: 'error' | 'response';
-}
-
-/** Fastify with routes of its own, which say what only Fastify can say. */
-export function fastifyWith(mount: (app: FastifyInstance) => unknown, parts: FastifyParts = {}): Host {
-  return {
-    name: 'Fastify',
-    exceptions: [
-      {
-        test: /currentScope\(\) of a route with a transaction/,
-        because: 'these handlers call startTransaction(); packages/fastify tests routes with config.transaction',
-      },
-    ],
-    start: (description) => start(mount, parts, description),
-  };
-}
-
-async function start(
-  mount: (app: FastifyInstance) => unknown,
-  parts: FastifyParts,
-  {
-    container,
-    routes,
-    onDisposeError,
-    ownErrorHandler = true,
-    limits,
-    before,
-    onError,
-    scopeOptions: { parent, ...scopeOptions } = {},
-  }: AppDescription,
-): Promise<RunningHost> {
+async function start({
+  container,
+  routes,
+  onDisposeError,
+  ownErrorHandler = true,
+  limits,
+  before,
+  onError,
+  scopeOptions: { parent, ...scopeOptions } = {},
+}: AppDescription): Promise<RunningHost> {
   const app = fastify({ bodyLimit: BODY_LIMIT });
   if (before) app.addHook('onRequest', ({ raw }, _reply, done) => void before(raw, done));
   await app.register(containerPlugin, {
@@ -47,15 +34,14 @@ async function start(
     onDisposeError,
     ...limits,
     ...scopeOptions,
-    ...parts,
   });
   await app.register(transactionPlugin);
   app.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null));
   if (ownErrorHandler) {
     app.setErrorHandler((error, _request, reply) => {
       onError(error);
-      const { status, body } = replyTo(error);
-      return reply.code(status).send(body);
+      const { status, headers, body } = problemOf(error);
+      return reply.code(status).headers(headers).send(body);
     });
   }
   for (const route of routes) {
@@ -63,7 +49,6 @@ async function start(
     const config = transaction && route.responseDecides ? { transaction } : {};
     app.route({ method, url, config, handler: handlerOf(route) });
   }
-  await mount(app);
   await app.listen({ port: 0, host: '127.0.0.1' });
   return {
     port: (app.server.address() as AddressInfo).port,
@@ -112,13 +97,4 @@ function send(reply: FastifyReply, response: Reply): void {
   else if (response.kind === 'redirect') reply.redirect(response.to);
   else if (response.kind === 'stream') reply.send(response.stream);
   else reply.hijack().raw.end(response.text);
-}
-
-/** Serves routes that say what only Fastify can say. */
-export function serveOnFastify(
-  stage: Stage,
-  mount: (app: FastifyInstance) => unknown,
-  parts: { disposeOn?: 'error' | 'response' } = {},
-): Promise<void> {
-  return stage.serve([], { host: fastifyWith(mount, parts) });
 }

@@ -1,81 +1,26 @@
-import { containerMiddleware, withTransaction } from '@ambit/hono';
 import { drain } from '@ambit/http';
-import { type HttpBindings, type ServerType, serve } from '@hono/node-server';
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
-import { BODY_LIMIT, replyTo, webStreamOf } from '@ambit/testing/tools';
+import { type ServerType, serve } from '@hono/node-server';
+import type { AppDescription, Host, RunningHost } from '@ambit/testing/hosts';
+import { OF_FETCH, runtime, serveFetch } from './fetch-server.js';
+import { honoApp, OF_HONO } from './hono-app.js';
 
-/** Hono on Node, where the socket tells about the client. */
-export const honoHost: Host = {
-  name: 'Hono',
-  exceptions: [
-    {
-      test: /is the request scope again in the error handler/,
-      because: 'Hono calls onError() inside the middleware, so the scope is still that of the transaction',
-    },
-    { test: /with HEAD disposes its scope/, because: 'Hono responds to HEAD without a Content-Length' },
-    {
-      test: /disconnected before the host saw its request/,
-      because: 'the request fails with AMBIT_HTTP_CLIENT_DISCONNECTED, and its handler does not run',
-    },
-    { test: /without an error handler of the application/, because: 'the one of Hono names no code' },
-    {
-      test: /the listeners of the response/,
-      because: 'the scope is disposed with the Response of the handler, before the one of node:http is sent',
-    },
-    {
-      test: /reaches no error handler/,
-      because: 'Hono calls onError() with what a handler throws, before any middleware sees it',
-    },
-    {
-      test: /the handler learns it at its next statement/,
-      because: 'Hono calls onError() for the time limit, and again for what the handler throws afterwards',
-    },
-  ],
-  start,
-};
+/** Hono on the server of whichever runtime runs the tests; on Node the socket tells about the client. */
+export const honoHost: Host =
+  runtime === 'Node'
+    ? { name: 'Hono', exceptions: OF_HONO, start: startOnNode }
+    : { name: `Hono on ${runtime}`, exceptions: [...OF_HONO, ...OF_FETCH], start };
 
-async function start({
-  container,
-  routes,
-  onDisposeError,
-  ownErrorHandler = true,
-  limits = {},
-  before,
-  onError,
-  scopeOptions: { parent, ...scopeOptions } = {},
-}: AppDescription): Promise<RunningHost> {
-  const { isEssential, ...counts } = limits;
-  const app = new Hono<{ Bindings: HttpBindings }>();
-  if (before) {
-    app.use(async (c, next) => {
-      await new Promise<void>((resolve, reject) => {
-        // In the asynchronous context in which `before` goes on.
-        const goOn = (): void => void next().then(resolve, reject);
-        void before(c.env.incoming, goOn);
-      });
-    });
-  }
-  const scopes = containerMiddleware(parent ?? container, {
-    ...scopeOptions,
-    onDisposeError,
-    ...counts,
-    isEssential: ({ req }) => isEssential?.({ url: req.path } as never) ?? false,
-  });
-  app.use(scopes);
-  if (ownErrorHandler) {
-    app.onError((error, c) => {
-      onError(error);
-      const { status, body } = replyTo(error);
-      return c.json(body, status as 500, { 'content-type': 'application/json; charset=utf-8' });
-    });
-  }
-  app.notFound((c) => c.json({ error: 'Not found' }, 404));
-  app.use(parseBody);
-  for (const route of routes) {
-    const transaction = route.transaction ? [withTransaction(route.transaction)] : [];
-    app.on([route.method], [route.path], ...transaction, (c: Context) => handled(route, c));
-  }
+async function start(description: AppDescription): Promise<RunningHost> {
+  const { app, close } = honoApp(description);
+  const server = await serveFetch(
+    async (request) => app.fetch(request),
+    () => new Response(null, { status: 500 }),
+  );
+  return { port: server.port, close: async () => void (await Promise.all([server.stop(), close()])) };
+}
+
+async function startOnNode(description: AppDescription): Promise<RunningHost> {
+  const { app, close } = honoApp(description);
   const server = await new Promise<ServerType>((resolve) => {
     const listening = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(listening));
   });
@@ -83,57 +28,7 @@ async function start({
     port: (server.address() as { port: number }).port,
     close: async () => {
       await drain(server);
-      await container.dispose();
+      await close();
     },
   };
-}
-
-declare module 'hono' {
-  interface ContextVariableMap {
-    body: unknown;
-  }
-}
-
-/** As a body parser does: nothing that is too large, and nothing that is no JSON. */
-const parseBody: MiddlewareHandler = async (c, next) => {
-  if (c.req.header('content-type') === 'application/octet-stream') return next();
-  const text = await c.req.text();
-  if (text.length > BODY_LIMIT) throw Object.assign(new Error('too large'), { statusCode: 413 });
-  try {
-    c.set('body', text === '' ? undefined : JSON.parse(text));
-  } catch {
-    throw Object.assign(new Error('no JSON'), { statusCode: 400 });
-  }
-  await next();
-};
-
-/** A handler may respond, or fail, before it returns: as with a promise, only the first of these counts. */
-function handled({ handle, wrap }: Route, c: Context<{ Bindings: HttpBindings }>): Promise<Response> {
-  wrap?.before?.(c.env.outgoing);
-  wrap?.behind?.(c.env.outgoing);
-  return new Promise((resolve, reject) => {
-    const call: Call = {
-      scope: c.get('container'),
-      get transactionScope() {
-        return c.get('transactionScope')!;
-      },
-      body: c.get('body'),
-      readBody: () => c.req.text(),
-      header: (name) => c.req.header(name),
-      setHeaders: (headers) => Object.entries(headers).forEach(([name, value]) => c.header(name, value)),
-      respond: async (reply) => resolve(responseOf(c, reply)),
-      fail: reject,
-    };
-    (async () => handle(call))()
-      .then((reply) => reply && resolve(responseOf(c, reply)))
-      .catch(reject);
-  });
-}
-
-function responseOf(c: Context, reply: Reply): Response {
-  if (reply.kind === 'json') return c.json(reply.body as object, (reply.status ?? 200) as 200);
-  if (reply.kind === 'status') return c.body(null, reply.status as 204);
-  if (reply.kind === 'redirect') return c.redirect(reply.to);
-  if (reply.kind !== 'stream') return c.text(reply.text);
-  return c.body(webStreamOf(reply.stream));
 }

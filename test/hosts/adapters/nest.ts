@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { IContainer } from '@ambit/container';
-import { AmbitModule, Transactional } from '@ambit/nest';
+import { AmbitModule, problemOf, Transactional } from '@ambit/nest';
 import {
   type ArgumentsHost,
   type CanActivate,
@@ -12,13 +12,12 @@ import {
   Controller,
   type ExceptionFilter,
   type ExecutionContext,
-  Get,
   HttpCode,
-  HttpException,
   Module,
   NotFoundException,
   Next,
-  Post,
+  RequestMapping,
+  RequestMethod,
   Req,
   Res,
   StreamableFile,
@@ -30,7 +29,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import express, { type Response } from 'express';
 import type { FastifyReply } from 'fastify';
 import type { AppDescription, Call, Exception, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
-import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
+import { BODY_LIMIT } from '@ambit/testing/tools';
 
 /** What differs between the platforms. */
 interface Platform {
@@ -99,6 +98,7 @@ const BEFORE_NEST_12: readonly Exception[] = [
 ];
 
 const EXCEPTIONS: readonly Exception[] = [
+  ...('QUERY' in RequestMethod ? [] : [{ test: /with QUERY/, because: 'Nest 10 and 11 do not route QUERY' }]),
   {
     test: /without current there is no currentScope|invalid option is refused: \{ current/,
     because: 'the scope is always the current one: controllers, guards and providers are made once for all requests',
@@ -187,6 +187,7 @@ async function start(
 
 interface Adapter {
   isHeadersSent(response: object): boolean;
+  setHeader(response: object, name: string, value: string): unknown;
   end(response: object): void;
   reply(response: object, body: unknown, status: number): void;
 }
@@ -199,7 +200,8 @@ function filterOf(app: { getHttpAdapter(): Adapter }, onError: (error: unknown) 
       if (error instanceof NotFoundException) return adapter.reply(response, { error: 'Not found' }, 404);
       onError(error);
       if (adapter.isHeadersSent(response)) return adapter.end(response);
-      const { status, body } = replyTo(error instanceof HttpException ? { statusCode: error.getStatus() } : error);
+      const { status, headers, body } = problemOf(error);
+      for (const [name, value] of Object.entries(headers)) adapter.setHeader(response, name, value);
       return adapter.reply(response, body, status);
     }
   }
@@ -274,7 +276,7 @@ function controllerOf(route: Route, platform: Platform, returns: boolean): new (
   (returns ? Res({ passthrough: true }) : Res())(prototype, 'handle', 1);
   if (!returns) Next()(prototype, 'handle', 2);
   if (route.transaction) decorate(Transactional(route.transaction));
-  decorate(route.method === 'GET' ? Get(route.path) : Post(route.path));
+  decorate(RequestMapping({ path: route.path, method: RequestMethod[route.method] }));
   decorate(HttpCode(200));
   if (route.wrap?.before) decorate(UseGuards(guardOf(route.wrap.before)));
   Controller()(RouteController);

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream';
-import { createHandler, drain, type Handler, withTransaction } from '@ambit/http';
+import { createHandler, drain, type Handler, problemOf, withTransaction } from '@ambit/http';
 import type { AppDescription, Call, Host, Reply, Route, RunningHost } from '@ambit/testing/hosts';
-import { BODY_LIMIT, replyTo } from '@ambit/testing/tools';
+import { BODY_LIMIT } from '@ambit/testing/tools';
 
 /** Plain `node:http`, with as much of a framework as an application writes by itself. */
 export const nodeHost: Host = { name: 'node:http', holdsResponse: true, start };
@@ -23,8 +23,10 @@ async function start({
   const handleError = (error: unknown, _req: IncomingMessage, res: ServerResponse): void => {
     onError(error);
     if (res.headersSent) return;
-    const { status, body } = replyTo(error);
-    send(res, { kind: 'json', status, body });
+    const { status, headers, body } = problemOf(error);
+    res.statusCode = status;
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+    res.end(JSON.stringify(body));
   };
   const handlers = new Map(routes.map((route) => [`${route.method} ${route.path}`, handlerOf(route)]));
   const handler: Handler = (req, res, scope) => {
