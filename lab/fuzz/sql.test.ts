@@ -363,6 +363,8 @@ function compareParameters(sql: string, scanned: readonly ScanToken[]): void {
   const numbers = scanned.filter(({ text }) => /^\$\d/.test(text)).map(({ text }) => Number(text.slice(1)));
   const count = Math.max(0, ...numbers);
   if (count > MOST_PARAMETERS || numbers.includes(0)) return;
+  // An operator with `?` is refused: a driver that binds by place would take it for a parameter.
+  if (Array.from(tokensOf(sql, POSTGRES)).some(({ text }) => text.startsWith('?'))) return;
   const { text, values } = new PositionalTexts(POSTGRES).translate(
     sql,
     Array.from({ length: count }, (_, index) => index + 1),
@@ -410,8 +412,13 @@ function compareProgram(sql: string): void {
   const read = savepointIn(sql);
   const expected = SAVEPOINTS[Number(does)];
   mustHold(read?.does === expected, 'SQLite does something else with the savepoint', () => ({ read, expected }));
-  mustHold(read?.name === String(name).toLowerCase(), 'SQLite has another name of the savepoint', () => ({
-    read,
-    name,
-  }));
+  // sql.js takes the byte order mark off what it returns.
+  mustHold(
+    read?.name?.replace(/^\uFEFF/, '') === String(name).toLowerCase(),
+    'SQLite has another name of the savepoint',
+    () => ({
+      read,
+      name,
+    }),
+  );
 }
