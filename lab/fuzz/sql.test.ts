@@ -329,7 +329,8 @@ function compareControl(sql: string, type: string, { kind = '', savepoint_name: 
   mustHold((does === 'set' || does === 'release') === isSavepoint(sql), 'a savepoint is read in another way', show);
   const read = savepointIn(sql);
   mustHold(read?.does === does, 'what is done with a savepoint is read in another way', () => ({ ...show(), read }));
-  if (Buffer.byteLength(name ?? '') >= LONGEST_NAME) return;
+  // Names with escapes, U&"\0061", are not read.
+  if (Buffer.byteLength(name ?? '') >= LONGEST_NAME || /u&"/i.test(sql)) return;
   mustHold(read?.name === (does && name?.toLowerCase()), 'the name of a savepoint is read in another way', () => ({
     name,
     read,
