@@ -15,7 +15,7 @@ const h3Host: Host = {
     { test: /pipeline|followed by|garbage|gets the refusal alone|maxRequestsPerConnection/, because: OF_THE_SERVER },
     { test: /has sent .* bytes more|wait for their turn|waits its turn|do not count/, because: OF_THE_SERVER },
     { test: /a middleware kept|in a middleware|disconnected before the host saw|says HTTP\/2/, because: OF_THE_SERVER },
-    { test: /closing > (does not wait|responds|asks|waits)|a server that closes/, because: OF_THE_SERVER },
+    { test: /closing > (does not wait|responds|waits)|a server that closes/, because: OF_THE_SERVER },
     {
       test: /a response that middlewares wrap|the listeners of the response/,
       because: 'it has no response of node:http',

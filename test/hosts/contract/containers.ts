@@ -90,10 +90,7 @@ export function containerContract(test: StageTest): void {
     });
 
     test('commits when a handler responds', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        return CREATED;
-      }, foreign);
+      await stage.serveOrder(stage.createOrder, foreign);
       expect((await stage.order()).status).toBe(201);
       expect(await stage.stored()).toBe(true);
       await stage.quiet();
@@ -101,10 +98,10 @@ export function containerContract(test: StageTest): void {
     });
 
     test('rolls back what a handler throws on', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        throw new Error('secret');
-      }, foreign);
+      await stage.serveOrder(
+        stage.orderThen(() => Promise.reject(new Error('secret'))),
+        foreign,
+      );
       expect((await stage.order()).status).toBe(500);
       expect(await stage.stored()).toBe(false);
       await stage.quiet();
@@ -119,14 +116,10 @@ export function containerContract(test: StageTest): void {
       '%s rolls back when the client goes away, and nothing is left open',
       async ([, container], { stage }) => {
         await stage.serveOrder(
-          async (call) => {
-            await stage.insertOrder(call);
-            await new Promise<void>(() => undefined);
-          },
+          stage.orderThen(() => new Promise(() => undefined)),
           container ? { container } : {},
         );
-        const client = await stage.client();
-        client.send(ORDER);
+        const client = await stage.sends(ORDER);
         await stage.pool.reaches('query');
         client.reset();
         await stage.quiet();

@@ -300,8 +300,12 @@ export function idempotencyContract(test: StageTest, { dialect }: DatabaseKind):
       const pause = new Pause();
       const shop = await open(stage);
       stage.pool.after('commit', pause.here);
-      const client = await stage.client();
-      client.send({ method: 'POST', path: '/orders', body: {}, headers: { 'idempotency-key': shop.key } });
+      const client = await stage.sends({
+        method: 'POST',
+        path: '/orders',
+        body: {},
+        headers: { 'idempotency-key': shop.key },
+      });
       await pause.reached;
       client.reset();
       pause.letGo();

@@ -122,10 +122,21 @@ export class Stage {
     await transactionScope.resolve<IConnection>('IConnection').query('INSERT INTO orders (id) VALUES ($1)', [id]);
   }
 
+  /** A handler that writes this test's order, then does the work, and says by default that the order is there. */
+  orderThen(work: Work): (call: Call) => Promise<Reply> {
+    return async (call) => {
+      await this.insertOrder(call);
+      return (await work(call)) ?? CREATED;
+    };
+  }
+
   /** The handler that writes this test's order, and says so. */
-  readonly createOrder = async (call: Call): Promise<Reply> => {
-    await this.insertOrder(call);
-    return CREATED;
+  readonly createOrder = this.orderThen(() => undefined);
+
+  /** The handler that writes the order with the `id` of the body. */
+  readonly createOwnOrder = async (call: Call): Promise<Reply> => {
+    await this.insertOrder(call, (call.body as { id: string }).id);
+    return { kind: 'json', status: 201, body: call.body };
   };
 
   /** Writes this test's order, which COMMIT will refuse. */
@@ -153,6 +164,13 @@ export class Stage {
   async client(): Promise<RawClient> {
     const client = await RawClient.connect(this.port);
     this.#clients.push(client);
+    return client;
+  }
+
+  /** A client that has sent the requests, and waits for their responses. */
+  async sends(...requests: RequestText[]): Promise<RawClient> {
+    const client = await this.client();
+    client.send(...requests);
     return client;
   }
 

@@ -60,7 +60,6 @@ export function aroundCommitContract(test: StageTest): void {
       const log: string[] = [];
       await stage.serveOrder(async (call) => {
         register(call, log);
-        await stage.insertOrder(call);
         throw new Error('secret');
       });
       expect((await stage.order()).status).toBe(500);
@@ -79,8 +78,7 @@ export function aroundCommitContract(test: StageTest): void {
         await stage.insertOrder(call);
         await new Promise<void>(() => undefined);
       });
-      const client = await stage.client();
-      client.send(ORDER);
+      const client = await stage.sends(ORDER);
       await stage.pool.reaches('query');
       client.reset();
       await stage.quiet();
@@ -89,11 +87,9 @@ export function aroundCommitContract(test: StageTest): void {
 
     test('an error of beforeCommit is the response, and nothing is stored', async ({ stage }) => {
       const failure = new Error('the order is empty');
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        transactionOf(call.transactionScope)?.beforeCommit(() => Promise.reject(failure));
-        return CREATED;
-      });
+      await stage.serveOrder(
+        stage.orderThen((call) => transactionOf(call.transactionScope)?.beforeCommit(() => Promise.reject(failure))),
+      );
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toEqual([failure]);
       expect(await stage.stored()).toBe(false);
@@ -148,12 +144,12 @@ export function aroundCommitContract(test: StageTest): void {
 
     test('an error of afterCommit is reported, and the response is a success', async ({ stage }) => {
       const cause = new Error('no mail server');
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        afterCommit(call.transactionScope, () => Promise.reject(cause), { before: 'response' });
-        afterCommit(call.transactionScope, () => Promise.reject(cause));
-        return CREATED;
-      });
+      await stage.serveOrder(
+        stage.orderThen(({ transactionScope }) => {
+          afterCommit(transactionScope, () => Promise.reject(cause), { before: 'response' });
+          afterCommit(transactionScope, () => Promise.reject(cause));
+        }),
+      );
       expect((await stage.order()).status).toBe(201);
       await stage.quiet();
       const failed = { code: 'AMBIT_TX_CALLBACK_FAILED', cause };
@@ -164,11 +160,7 @@ export function aroundCommitContract(test: StageTest): void {
 
     test('the response does not wait for afterCommit; the request scope, and so a shutdown, do', async ({ stage }) => {
       const sending = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        afterCommit(call.transactionScope, () => sending.here());
-        return CREATED;
-      });
+      await stage.serveOrder(stage.orderThen((call) => afterCommit(call.transactionScope, () => sending.here())));
       expect((await stage.order()).status).toBe(201);
       let isClosed = false;
       const closing = stage.close().then(() => (isClosed = true));

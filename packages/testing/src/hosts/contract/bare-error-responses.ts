@@ -21,10 +21,7 @@ export function problemDetailsContract(test: StageTest): void {
   ])(
     'an error handler responds with problem details: $problem.detail',
     async ({ error, problem, retryAfter }, { stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        throw error;
-      });
+      await stage.serveOrder(stage.orderThen(() => Promise.reject(error)));
       const { status, headers, text } = await stage.order();
       expect([status, headers['retry-after']]).toEqual([problem.status, retryAfter]);
       expect(headers['content-type']).toMatch(/^application\/problem\+json/);
@@ -59,10 +56,7 @@ export function bareErrorResponseContract(test: StageTest): void {
       'an error with %o is responded to with that, and its transaction is rolled back',
       async (own, { stage }) => {
         await stage.serveOrder(
-          async (call) => {
-            await stage.insertOrder(call);
-            throw Object.assign(new Error('no coffee'), own);
-          },
+          stage.orderThen(() => Promise.reject(Object.assign(new Error('no coffee'), own))),
           { ownErrorHandler: false },
         );
         expect((await stage.order()).status).toBe(418);

@@ -41,8 +41,7 @@ export function clientContract(test: StageTest): void {
 
     test.for(ways)('$how while the handler of a GET works leaves nothing open', async ({ go }, { stage }) => {
       await stage.serveRequest(() => never);
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await stage.scopes.opens('request');
       client[go]();
       await stage.quiet();
@@ -51,8 +50,7 @@ export function clientContract(test: StageTest): void {
     test.for(ways)('$how while the handler of a POST works leaves nothing open', async ({ go }, { stage }) => {
       const work = new Pause();
       await stage.serve([{ ...post, handle: work.here }]);
-      const client = await stage.client();
-      client.send({ ...post, body: { a: 1 } });
+      const client = await stage.sends({ ...post, body: { a: 1 } });
       await work.reached;
       client[go]();
       await stage.quiet();
@@ -60,8 +58,7 @@ export function clientContract(test: StageTest): void {
 
     test.for(ways)('$how while a large response is on its way leaves nothing open', async ({ go }, { stage }) => {
       await stage.serveRequest(() => ({ kind: 'text', text: 'x'.repeat(12_000_000) }));
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await client.hears('xxx');
       client[go]();
       await stage.quiet();
@@ -72,8 +69,13 @@ export function clientContract(test: StageTest): void {
         { ...post, handle: () => never },
         { method: 'GET', path: '/', handle: () => ({ kind: 'text', text: 'hello' }) },
       ]);
-      const client = await stage.client();
-      client.send({ ...post, body: {} }, { path: '/' }, { ...post, body: {} }, { path: '/' }, { path: '/nowhere' });
+      const client = await stage.sends(
+        { ...post, body: {} },
+        { path: '/' },
+        { ...post, body: {} },
+        { path: '/' },
+        { path: '/nowhere' },
+      );
       await stage.scopes.opens('request', 5);
       client[go]();
       await stage.quiet();
@@ -93,8 +95,7 @@ export function clientContract(test: StageTest): void {
         await work.here();
         return { kind: 'json', body: { a: 1 } };
       });
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await work.reached;
       client.leave();
       await stage.quiet();
@@ -130,8 +131,7 @@ export function clientContract(test: StageTest): void {
         req.socket.once('close', () => setImmediate(next));
       },
     });
-    const client = await stage.client();
-    client.send({ path: '/' });
+    const client = await stage.sends({ path: '/' });
     await happenings.until(() => hasArrived, 'the request arrived');
     client.leave();
     await stage.scopes.opens('request');

@@ -20,8 +20,7 @@ export function connectionCloseContract(test: StageTest): void {
           next();
         },
       });
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await kept.reached;
       const closed = stage.close();
       await refused(stage.port);
@@ -52,8 +51,7 @@ export function connectionCloseContract(test: StageTest): void {
           },
         },
       );
-      const client = await stage.client();
-      client.send({ path: '/a' }, { path: '/b' });
+      const client = await stage.sends({ path: '/a' }, { path: '/b' });
       await Promise.all([first.reached, second.reached]);
       const closed = stage.close();
       await refused(stage.port);

@@ -1,6 +1,5 @@
 import { currentScope, hasTag, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect } from 'vitest';
-import { CREATED } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 /** With `current: true`, what works in a transaction is part of it without a word about scopes. */
@@ -16,11 +15,9 @@ export function currentScopeContract(test: StageTest): void {
         );
       }
       await stage.serveOrder(
-        async (call) => {
-          await stage.insertOrder(call);
-          seen.push(currentScope() === call.transactionScope, currentScope().resolve('IOrders'));
-          return CREATED;
-        },
+        stage.orderThen(({ transactionScope }) => {
+          seen.push(currentScope() === transactionScope, currentScope().resolve('IOrders'));
+        }),
         { scopeOptions: { current: true } },
       );
       expect((await stage.order()).status).toBe(201);

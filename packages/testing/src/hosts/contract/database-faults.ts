@@ -57,8 +57,7 @@ export function databaseFaultContract(test: StageTest): void {
     test('never settles getConnection() keeps no scope open for a client that leaves', async ({ stage }) => {
       await stage.serveOrder(() => CREATED, { transaction: { cancelAfterMs: 20 } });
       stage.pool.beforeAcquire(() => new Promise(() => undefined));
-      const client = await stage.client();
-      client.send(ORDER);
+      const client = await stage.sends(ORDER);
       await stage.pool.reaches('acquire');
       client.reset();
       await stage.quiet();
@@ -149,10 +148,7 @@ export function databaseFaultContract(test: StageTest): void {
     test('refuses ROLLBACK is responded to with what the handler failed for, and the connection is destroyed', async ({
       stage,
     }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        throw new Error('the reason');
-      });
+      await stage.serveOrder(stage.orderThen(() => Promise.reject(new Error('the reason'))));
       stage.pool.before('rollback', refuse);
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'the reason' }]);

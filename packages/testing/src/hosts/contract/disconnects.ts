@@ -13,8 +13,7 @@ async function startEndlessOrder(stage: Stage, onConnection: (connection: IConne
     await stage.insertOrder(call);
     await new Promise<void>(() => undefined);
   });
-  const client = await stage.client();
-  client.send(ORDER);
+  const client = await stage.sends(ORDER);
   await stage.pool.reaches('query');
   return client;
 }
@@ -37,8 +36,7 @@ export function disconnectContract(test: StageTest): void {
     test('while it waits for a connection, it gets none', async ({ stage }) => {
       await stage.serveOrder(() => CREATED);
       const returnConnections = await stage.takeAllConnections();
-      const client = await stage.client();
-      client.send(ORDER);
+      const client = await stage.sends(ORDER);
       await stage.pool.reaches('acquire');
       client.reset();
       await stage.nobodyWaits();
@@ -98,13 +96,8 @@ export function disconnectContract(test: StageTest): void {
 
     test('during the handler, a response afterwards commits nothing', async ({ stage }) => {
       const work = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await work.here();
-        return CREATED;
-      });
-      const client = await stage.client();
-      client.send(ORDER);
+      await stage.serveOrder(stage.orderThen(work.here));
+      const client = await stage.sends(ORDER);
       await work.reached;
       client.reset();
       await stage.pool.reaches('rollback');
@@ -123,18 +116,18 @@ export function disconnectContract(test: StageTest): void {
       },
     ])('it is no failure of the application, and reaches no error handler: $what', async ({ fail }, { stage }) => {
       const failed = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await stage.pool.reaches('rollback');
-        try {
-          await stage.insertOrder(call);
-        } catch (error) {
-          failed.letGo();
-          throw fail(error);
-        }
-      });
-      const client = await stage.client();
-      client.send(ORDER);
+      await stage.serveOrder(
+        stage.orderThen(async (call) => {
+          await stage.pool.reaches('rollback');
+          try {
+            await stage.insertOrder(call);
+          } catch (error) {
+            failed.letGo();
+            throw fail(error);
+          }
+        }),
+      );
+      const client = await stage.sends(ORDER);
       await stage.pool.reaches('query');
       client.reset();
       await failed.here();
@@ -146,8 +139,7 @@ export function disconnectContract(test: StageTest): void {
     test('while it waits for a connection, no error handler is called', async ({ stage }) => {
       await stage.serveOrder(() => CREATED);
       const returnConnections = await stage.takeAllConnections();
-      const client = await stage.client();
-      client.send(ORDER);
+      const client = await stage.sends(ORDER);
       await stage.pool.reaches('acquire');
       client.reset();
       await stage.quiet();

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { hasTag, onDispose, Registration, scope, singleton } from '@ambit/container';
 import { describe, expect, vi } from 'vitest';
 import { Pause } from '../../tools.js';
+import type { Call, Reply } from '../host.js';
 import { CREATED, ORDER, type Stage } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
@@ -14,15 +15,17 @@ function addResource(stage: Stage, tag: string, end: () => unknown): void {
   );
 }
 
+const useResource = ({ scope: request }: Call): Reply => {
+  request.resolve('IResource');
+  return { kind: 'text', text: 'hello' };
+};
+
 export function disposalContract(test: StageTest): void {
   describe('the disposal of a scope', () => {
     test('disposes what the scope made, once', async ({ stage }) => {
       let ends = 0;
       addResource(stage, 'request', () => (ends += 1));
-      await stage.serveRequest((call) => {
-        call.scope.resolve('IResource');
-        return { kind: 'text', text: 'hello' };
-      });
+      await stage.serveRequest(useResource);
       await stage.get();
       await stage.quiet();
       await stage.close();
@@ -40,28 +43,20 @@ export function disposalContract(test: StageTest): void {
         expected: expect.objectContaining({ message: expect.stringMatching(/^the reason$|status 500/) as string }),
       },
     ];
-    test.for(outcomes)('receives a reason, which $name', async ({ handle, expected }, { stage }) => {
-      const reasons: unknown[] = [];
-      await stage.serveRequest(({ scope: request }) => {
-        request.defer?.((reason) => void reasons.push(reason));
-        return handle();
-      });
-      await stage.get();
-      await stage.quiet();
-      expect(reasons).toEqual([expected]);
-    });
-
-    test.for(outcomes)('of a transaction receives a reason, which $name', async ({ handle, expected }, { stage }) => {
-      const reasons: unknown[] = [];
-      await stage.serveOrder(async (call) => {
-        call.transactionScope.defer?.((reason) => void reasons.push(reason));
-        await stage.insertOrder(call);
-        return handle();
-      });
-      await stage.order();
-      await stage.quiet();
-      expect(reasons).toEqual([expected]);
-    });
+    const scopes = ['scope', 'transactionScope'] as const;
+    test.for(outcomes.flatMap((outcome) => scopes.map((of) => ({ of, ...outcome }))))(
+      'receives a reason, which $name ($of)',
+      async ({ of, handle, expected }, { stage }) => {
+        const reasons: unknown[] = [];
+        await stage.serveOrder((call) => {
+          call[of].defer?.((reason) => void reasons.push(reason));
+          return handle();
+        });
+        await stage.order();
+        await stage.quiet();
+        expect(reasons).toEqual([expected]);
+      },
+    );
 
     // An error that a listener throws crashes the process.
     test.for(['finish', 'close'] as const)(
@@ -82,8 +77,7 @@ export function disposalContract(test: StageTest): void {
             },
           },
         ]);
-        const client = await stage.client();
-        client.send({ path: '/' });
+        const client = await stage.sends({ path: '/' });
         if (event === 'close') {
           await handler.reached;
           client.reset();
@@ -102,8 +96,7 @@ export function disposalContract(test: StageTest): void {
         request.defer?.((reason) => void reasons.push(reason));
         await handler.here();
       });
-      const client = await stage.client();
-      client.send({ method: 'GET', path: '/' });
+      const client = await stage.sends({ method: 'GET', path: '/' });
       await handler.reached;
       client.reset();
       await stage.quiet();
@@ -124,10 +117,7 @@ export function disposalContract(test: StageTest): void {
       'that $name is reported to onDisposeError, and the client still has its response',
       async ({ end }, { stage }) => {
         addResource(stage, 'request', end);
-        await stage.serveRequest((call) => {
-          call.scope.resolve('IResource');
-          return { kind: 'text', text: 'hello' };
-        });
+        await stage.serveRequest(useResource);
         expect(await stage.get()).toMatchObject({ status: 200, text: 'hello' });
         await stage.happenings.until(() => stage.disposeErrors.length > 0, 'the failure is reported');
         await stage.close();
@@ -153,11 +143,7 @@ export function disposalContract(test: StageTest): void {
 
     test.for(failures)('of a transaction that $name changes no outcome', async ({ end }, { stage }) => {
       addResource(stage, 'transaction', end);
-      await stage.serveOrder(async (call) => {
-        call.transactionScope.resolve('IResource');
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.orderThen((call) => void call.transactionScope.resolve('IResource')));
       expect((await stage.order()).status).toBe(201);
       await stage.quiet();
       expect(await stage.stored()).toBe(true);
@@ -171,11 +157,7 @@ export function disposalContract(test: StageTest): void {
       addResource(stage, 'transaction', () => Promise.reject(new Error('it would not end')));
       const onError = (): unknown => Promise.reject(new Error('the reporter is broken'));
       await stage.serveOrder(
-        async (call) => {
-          call.transactionScope.resolve('IResource');
-          await stage.insertOrder(call);
-          return CREATED;
-        },
+        stage.orderThen((call) => void call.transactionScope.resolve('IResource')),
         { transaction: { onError } },
       );
       expect((await stage.order()).status).toBe(201);
@@ -188,10 +170,7 @@ export function disposalContract(test: StageTest): void {
     test('does not delay the response', async ({ stage }) => {
       const end = new Pause();
       addResource(stage, 'request', end.here);
-      await stage.serveRequest((call) => {
-        call.scope.resolve('IResource');
-        return { kind: 'text', text: 'hello' };
-      });
+      await stage.serveRequest(useResource);
       const client = await stage.client();
       expect((await client.request({ path: '/' })).text).toBe('hello');
       expect(stage.scopes.open).toEqual(['request']);
@@ -203,13 +182,8 @@ export function disposalContract(test: StageTest): void {
   describe('an application container that was disposed', () => {
     test('took the open transactions with it', async ({ stage }) => {
       const work = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await work.here();
-        return CREATED;
-      });
-      const client = await stage.client();
-      client.send(ORDER);
+      await stage.serveOrder(stage.orderThen(work.here));
+      const client = await stage.sends(ORDER);
       await work.reached;
       await stage.app.dispose();
       expect(stage.pool.steps).toEqual(['acquire', 'begin', 'query', 'rollback', 'release']);

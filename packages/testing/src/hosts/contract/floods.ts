@@ -4,7 +4,7 @@ import { HttpError } from '@ambit/http/host';
 import { describe, expect } from 'vitest';
 import { Pause, refused, requestText } from '../../tools.js';
 import type { Call, Reply } from '../host.js';
-import { type Stage, CREATED, ORDER } from '../stage.js';
+import { type Stage, ORDER } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 /** Serves `POST /` and counts how many handlers run at a time. */
@@ -59,8 +59,7 @@ export function floodContract(test: StageTest): void {
         })),
         { before: (_req, next) => context.run((arrived += 1), next) },
       );
-      const client = await stage.client();
-      client.send(...ids.map((id) => ({ path: `/${id}` })));
+      const client = await stage.sends(...ids.map((id) => ({ path: `/${id}` })));
       for (const id of ids) {
         const response = await client.response();
         expect(response.text).toBe(`${id} in ${id}`);
@@ -74,8 +73,7 @@ export function floodContract(test: StageTest): void {
     }) => {
       const work = new Pause();
       const running = await serveCounting(stage, { maxRequestsPerConnection: 4 }, work.here);
-      const client = await stage.client();
-      client.send(...Array.from({ length: 100 }, (_, id) => post(id, 'x'.repeat(id))));
+      const client = await stage.sends(...Array.from({ length: 100 }, (_, id) => post(id, 'x'.repeat(id))));
       await stage.happenings.until(() => running.now === 4, '4 are in progress');
       await stage.get('/live');
       work.letGo();
@@ -104,8 +102,7 @@ export function floodContract(test: StageTest): void {
         },
         { limits: { maxRequestsPerConnection: 1 } },
       );
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await client.hears('first half');
       client.send({ path: '/' }, { path: '/' });
       await stage.get('/nowhere');
@@ -152,8 +149,7 @@ export function floodContract(test: StageTest): void {
       stage,
     }) => {
       const running = await serveCounting(stage, { maxRequestsPerConnection: 4 }, () => new Promise(setImmediate));
-      const client = await stage.client();
-      client.send(post(0), post(1), post(2), post(3));
+      const client = await stage.sends(post(0), post(1), post(2), post(3));
       for (let id = 0; id < 200; id += 1) {
         expect(JSON.parse((await client.response()).text)).toMatchObject({ id });
         client.send(post(id + 4));
@@ -177,8 +173,7 @@ export function floodContract(test: StageTest): void {
           },
         },
       );
-      const client = await stage.client();
-      client.send(...ids.map((id) => ({ path: `/${id}` })));
+      const client = await stage.sends(...ids.map((id) => ({ path: `/${id}` })));
       for (const id of ids) expect((await client.response()).text).toBe(`<${id}>`);
       await client.closed();
       expect(client.unread).toBe('');
@@ -189,8 +184,7 @@ export function floodContract(test: StageTest): void {
     }) => {
       const work = new Pause();
       const running = await serveCounting(stage, { maxRequestsPerConnection: 2 }, work.here);
-      const client = await stage.client();
-      client.send(post(0), post(1));
+      const client = await stage.sends(post(0), post(1));
       await stage.happenings.until(() => running.now === 2, '2 are in progress');
       const closed = stage.close();
       client.send(post(2), post(3));
@@ -203,8 +197,7 @@ export function floodContract(test: StageTest): void {
 
     test('none is begun twice or left open when the client disconnects', async ({ stage }) => {
       const running = await serveCounting(stage, { maxRequestsPerConnection: 2 }, () => new Promise(() => undefined));
-      const client = await stage.client();
-      client.send(...Array.from({ length: 10 }, (_, id) => post(id)));
+      const client = await stage.sends(...Array.from({ length: 10 }, (_, id) => post(id)));
       await stage.happenings.until(() => running.now === 2, '2 are in progress');
       client.reset();
       await stage.quiet();
@@ -221,14 +214,7 @@ export function floodContract(test: StageTest): void {
       'a client that has sent $bytes bytes more is noticed when it goes away ($how), and its orders are rolled back',
       async ({ bytes, how }, { stage }) => {
         const work = new Pause();
-        await stage.serveOrder(
-          async (call) => {
-            await stage.insertOrder(call);
-            await work.here();
-            return CREATED;
-          },
-          { limits: { maxRequestsPerConnection: 1 } },
-        );
+        await stage.serveOrder(stage.orderThen(work.here), { limits: { maxRequestsPerConnection: 1 } });
         const client = await stage.client();
         const more = requestText({ ...ORDER, body: { text: 'x'.repeat(800) } });
         client.write(requestText(ORDER).repeat(2) + more.repeat(bytes / more.length));
@@ -267,8 +253,7 @@ export function floodContract(test: StageTest): void {
     test('those of clients that have disconnected do not count', async ({ stage }) => {
       const running = await serveCounting(stage, limits, () => new Promise(() => undefined));
       for (let round = 1; round < 4; round += 1) {
-        const client = await stage.client();
-        client.send(post(0), post(1), post(2));
+        const client = await stage.sends(post(0), post(1), post(2));
         await stage.happenings.until(() => running.total === 3 * round, 'all are in progress');
         client.reset();
         await stage.quiet();

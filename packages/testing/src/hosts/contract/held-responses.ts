@@ -95,8 +95,7 @@ export function heldResponseContract(test: StageTest): void {
             },
           },
         ]);
-        const client = await stage.client();
-        client.send(ORDER);
+        const client = await stage.sends(ORDER);
         await client.hears('a row');
         pause.letGo();
         expect((await client.response()).text).toBe('a row, and another');
@@ -152,8 +151,7 @@ export function heldResponseContract(test: StageTest): void {
         },
       ]);
       const returnConnections = await stage.takeAllConnections();
-      const client = await stage.client();
-      client.send(ORDER);
+      const client = await stage.sends(ORDER);
       await stage.pool.reaches('acquire');
       response?.flushHeaders();
       returnConnections();
@@ -171,8 +169,7 @@ export function heldResponseContract(test: StageTest): void {
           handle: () => CREATED,
         },
       ]);
-      const client = await stage.client();
-      client.send(ORDER);
+      const client = await stage.sends(ORDER);
       await client.closed();
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_HTTP_HEAD_SENT' }]);
     });

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { Step } from '../../tools.js';
-import { CREATED, ORDER } from '../stage.js';
+import { ORDER } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 const moments: readonly { name: string; when: 'before' | 'after'; step: Step; stored: boolean }[] = [
@@ -18,10 +18,7 @@ export function killContract(test: StageTest): void {
     test.for(moments)(
       '$name is not checked out again, and the client hears no lie',
       async ({ when, step, stored }, { stage }) => {
-        await stage.serveOrder(async (call) => {
-          await stage.insertOrder(call, (call.body as { id: string }).id);
-          return CREATED;
-        });
+        await stage.serveOrder(stage.createOwnOrder);
         let cuts = 0;
         stage.pool[when](step, async (connection) => {
           if ((cuts += 1) === 1) await stage.database.kill(connection);
@@ -39,10 +36,7 @@ export function killContract(test: StageTest): void {
     );
 
     test('before ROLLBACK hides nothing of what the handler failed for', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        throw new Error('the reason');
-      });
+      await stage.serveOrder(stage.orderThen(() => Promise.reject(new Error('the reason'))));
       stage.pool.before('rollback', (connection) => stage.database.kill(connection));
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'the reason' }]);

@@ -9,6 +9,13 @@ const METHODS = process.versions.node.startsWith('20.')
   ? (['GET', 'POST'] as const)
   : (['GET', 'POST', 'QUERY'] as const);
 
+/** Which statuses roll back. */
+interface Rules {
+  readonly application?: (status: number) => boolean;
+  readonly route?: (status: number) => boolean;
+}
+
+const COMMITTED = ['acquire', 'begin', 'query', 'commit', 'release'];
 const ROLLED_BACK = ['acquire', 'begin', 'query', 'rollback', 'release'];
 
 /** The outcome of a transaction whose handler does not simply respond. */
@@ -60,11 +67,7 @@ export function outcomeContract(test: StageTest): void {
     });
 
     test('when a statement fails', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await stage.insertOrder(call);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.orderThen((call) => stage.insertOrder(call)));
       const response = await stage.order();
       expect(response.status).toBe(500);
       expect(response.text).not.toMatch(/orders|unique/i);
@@ -73,11 +76,7 @@ export function outcomeContract(test: StageTest): void {
     });
 
     test('when a statement failed and the handler responds as if it had not', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await stage.insertOrder(call).catch(() => undefined);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.orderThen((call) => stage.insertOrder(call).catch(() => undefined)));
       const response = await stage.order();
       expect(response.status).toBe(500);
       expect(response.text).not.toContain('created');
@@ -88,22 +87,17 @@ export function outcomeContract(test: StageTest): void {
     });
 
     test('when its handler throws something that is no error', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        throw 'a string';
-      });
+      await stage.serveOrder(stage.orderThen(() => Promise.reject('a string')));
       expect((await stage.order()).status).toBe(500);
       expect(await stage.stored()).toBe(false);
     });
 
     test('when it was open for too long, and the handler learns it at its next statement', async ({ stage }) => {
       await stage.serveOrder(
-        async (call) => {
-          await stage.insertOrder(call);
+        stage.orderThen(async (call) => {
           await stage.pool.reaches('rollback');
           await stage.insertOrder(call);
-          return CREATED;
-        },
+        }),
         { transaction: { timeoutMs: 20 } },
       );
       const response = await stage.order();
@@ -114,10 +108,7 @@ export function outcomeContract(test: StageTest): void {
 
     test('when it was open for too long, though the handler never responds: the client gets 503', async ({ stage }) => {
       await stage.serveOrder(
-        async (call) => {
-          await stage.insertOrder(call);
-          await new Promise<void>(() => undefined);
-        },
+        stage.orderThen(() => new Promise(() => undefined)),
         { transaction: { timeoutMs: 100 } },
       );
       expect((await stage.order()).status).toBe(503);
@@ -128,11 +119,9 @@ export function outcomeContract(test: StageTest): void {
     });
 
     test('when the transaction was closed by the handler itself', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await call.transactionScope.resolve<IConnection>('IConnection').rollback();
-        return CREATED;
-      });
+      await stage.serveOrder(
+        stage.orderThen(({ transactionScope }) => transactionScope.resolve<IConnection>('IConnection').rollback()),
+      );
       const response = await stage.order();
       expect(response.status).toBe(500);
       expect(await stage.stored()).toBe(false);
@@ -144,36 +133,30 @@ export function outcomeContract(test: StageTest): void {
   describe('a transaction whose response decides', () => {
     const replyOf = (status: number): Reply => ({ kind: 'json', status, body: { status } });
 
-    test.for([200, 201, 302, 404, 422, 499])('is committed for a response of status %i', async (status, { stage }) => {
-      const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
-      await stage.serveOrder(handle, { responseDecides: true });
-      expect(await stage.order()).toMatchObject({ status, text: `{"status":${status}}` });
-      expect(await stage.stored()).toBe(true);
-    });
-
-    test.for([500, 503, 599])(
-      'is rolled back for a response of status %i, which is sent',
-      async (status, { stage }) => {
-        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
-        await stage.serveOrder(handle, { responseDecides: true });
+    const atLeast400 = (status: number): boolean => status >= 400;
+    const never = (): boolean => false;
+    const decisions: readonly (readonly [status: number, rules: Rules, isStored: boolean])[] = [
+      ...[200, 201, 302, 404, 422, 499].map((status) => [status, {}, true] as const),
+      ...[500, 503, 599].map((status) => [status, {}, false] as const),
+      [404, { route: atLeast400 }, false],
+      [500, { route: (status) => status === 409 }, true],
+      [500, { route: never }, true],
+      [404, { application: atLeast400 }, false],
+      [500, { application: never }, true],
+      [404, { application: atLeast400, route: never }, true],
+      [404, { application: never, route: (status) => status === 404 }, false],
+    ];
+    test.for(decisions)(
+      'is committed for a response below 500, and rolled back for others, unless rollbackOn of the route or of the application says otherwise: %i (%#)',
+      async ([status, { application, route }, isStored], { stage }) => {
+        const transaction = route ? { rollbackOn: route } : {};
+        const scopeOptions = application ? { rollbackOn: application } : {};
+        const handle = stage.orderThen(() => replyOf(status));
+        await stage.serveOrder(handle, { responseDecides: true, transaction, scopeOptions });
         expect(await stage.order()).toMatchObject({ status, text: `{"status":${status}}` });
-        expect(stage.pool.steps).toEqual(ROLLED_BACK);
-        expect(await stage.stored()).toBe(false);
+        expect(stage.pool.steps).toEqual(isStored ? COMMITTED : ROLLED_BACK);
+        expect(await stage.stored()).toBe(isStored);
         expect(stage.errors).toEqual([]);
-      },
-    );
-
-    test.for([
-      [404, (status: number) => status >= 400, false],
-      [500, (status: number) => status === 409, true],
-      [500, () => false, true],
-    ] as const)(
-      'for a response of status %i does what rollbackOn says',
-      async ([status, rollbackOn, stored], { stage }) => {
-        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
-        await stage.serveOrder(handle, { responseDecides: true, transaction: { rollbackOn } });
-        expect((await stage.order()).status).toBe(status);
-        expect(await stage.stored()).toBe(stored);
       },
     );
 
@@ -181,8 +164,7 @@ export function outcomeContract(test: StageTest): void {
       const rollbackOn = (): never => {
         throw new Error('undecided');
       };
-      const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => CREATED);
-      await stage.serveOrder(handle, { responseDecides: true, transaction: { rollbackOn } });
+      await stage.serveOrder(stage.createOrder, { responseDecides: true, transaction: { rollbackOn } });
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'undecided' }]);
       expect(await stage.stored()).toBe(false);
@@ -196,34 +178,15 @@ export function outcomeContract(test: StageTest): void {
       },
     ];
     test.for(known)('may be responded to with an error status by a handler that $name', async ({ act }, { stage }) => {
-      const handle = async (call: Call): Promise<Reply> => {
-        await stage.insertOrder(call);
+      const handle = stage.orderThen(async (call) => {
         await act(stage, call);
         return replyOf(409);
-      };
+      });
       await stage.serveOrder(handle, { responseDecides: true });
       expect(await stage.order()).toMatchObject({ status: 409, text: '{"status":409}' });
       expect(stage.errors).toEqual([]);
       expect(await stage.stored()).toBe(false);
     });
-
-    test.for([
-      [404, { application: (status: number) => status >= 400 }, false],
-      [500, { application: () => false }, true],
-      [404, { application: (status: number) => status >= 400, route: () => false }, true],
-      [404, { application: () => false, route: (status: number) => status === 404 }, false],
-    ] as const)(
-      'for a response of status %i does what rollbackOn of the application says, unless the route says otherwise (%#)',
-      async ([status, rules, stored], { stage }) => {
-        const { application, route } = { route: undefined, ...rules };
-        const handle = (call: Call): Promise<Reply> => stage.insertOrder(call).then(() => replyOf(status));
-        const transaction = route ? { rollbackOn: route } : {};
-        const scopeOptions = { rollbackOn: application };
-        await stage.serveOrder(handle, { responseDecides: true, transaction, scopeOptions });
-        expect((await stage.order()).status).toBe(status);
-        expect(await stage.stored()).toBe(stored);
-      },
-    );
   });
 
   describe('a transaction', () => {
@@ -267,11 +230,10 @@ export function outcomeContract(test: StageTest): void {
           method: 'POST',
           path: '/orders',
           transaction: {},
-          handle: async (call) => {
-            await stage.insertOrder(call);
-            const seen = await stage.get('/count');
-            return { kind: 'json', status: 201, body: { seen: JSON.parse(seen.text) as unknown } };
-          },
+          handle: stage.orderThen(async () => {
+            const { text } = await stage.get('/count');
+            return { kind: 'json', status: 201, body: { seen: JSON.parse(text) as unknown } };
+          }),
         },
       ]);
       expect(await stage.order()).toMatchObject({ status: 201, text: '{"seen":0}' });

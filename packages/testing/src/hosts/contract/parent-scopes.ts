@@ -59,8 +59,7 @@ export function parentScopeContract(test: StageTest): void {
         [{ method: 'GET', path: '/', handle: () => expect.unreachable('a handler without a client') }],
         { scopeOptions: { parent } },
       );
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await looksUp.reached;
       client.reset();
       await hasSeen.reached;

@@ -71,11 +71,7 @@ export function refusedInputContract(test: StageTest): void {
 
     test('is responded to when that comes while it is carried out', async ({ stage }) => {
       const work = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await work.here();
-        return CREATED;
-      });
+      await stage.serveOrder(stage.orderThen(work.here));
       const client = await stage.client();
       client.write(requestText({ ...ORDER, headers }));
       await work.reached;
@@ -90,10 +86,7 @@ export function refusedInputContract(test: StageTest): void {
     });
 
     test('is rolled back when its client then leaves', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await new Promise<void>(() => undefined);
-      });
+      await stage.serveOrder(stage.orderThen(() => new Promise(() => undefined)));
       const client = await stage.client();
       client.write(requestText({ ...ORDER, headers }) + behind);
       await stage.pool.reaches('query');
@@ -115,10 +108,7 @@ export function refusedInputContract(test: StageTest): void {
 
   describe('garbage', () => {
     test('behind several complete requests leaves each of them its response', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call, (call.body as { id: string }).id);
-        return { kind: 'json', body: call.body };
-      });
+      await stage.serveOrder(stage.createOwnOrder);
       const client = await stage.client();
       const ids: string[] = Array.from({ length: 3 }, () => crypto.randomUUID());
       client.write(`${ids.map((id) => requestText({ ...ORDER, body: { id } })).join('')}HELLO\r\n\r\n`);

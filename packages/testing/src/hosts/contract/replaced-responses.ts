@@ -2,18 +2,14 @@ import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { connectionLost } from '../../tools.js';
 import { expectTakenBack, MANY_HEADERS } from '../headers.js';
-import { CREATED, ORDER } from '../stage.js';
+import { ORDER } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 /** An error that takes the place of a response says nothing that was true of that response only. */
 export function replacedResponseContract(test: StageTest): void {
   describe('a response replaced by an error', () => {
     test('because COMMIT fails takes back what was said of it, and nothing else', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        call.setHeaders(MANY_HEADERS);
-        return CREATED;
-      });
+      await stage.serveOrder(stage.orderThen((call) => call.setHeaders(MANY_HEADERS)));
       stage.pool.before('commit', () => {
         throw connectionLost();
       });
@@ -23,11 +19,12 @@ export function replacedResponseContract(test: StageTest): void {
     });
 
     test('because COMMIT fails takes back how its body would have been framed', async ({ stage }) => {
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        call.setHeaders({ 'transfer-encoding': 'chunked', trailer: 'x-sum' });
-        return { kind: 'stream', stream: Readable.from(['a', 'b']) };
-      });
+      await stage.serveOrder(
+        stage.orderThen((call) => {
+          call.setHeaders({ 'transfer-encoding': 'chunked', trailer: 'x-sum' });
+          return { kind: 'stream', stream: Readable.from(['a', 'b']) };
+        }),
+      );
       stage.pool.before('commit', () => {
         throw connectionLost();
       });

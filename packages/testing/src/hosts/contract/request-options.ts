@@ -106,8 +106,7 @@ export function requestOptionContract(test: StageTest): void {
         [{ method: 'GET', path: '/', handle: () => expect.unreachable('a handler without a client') }],
         { scopeOptions: { start: true } },
       );
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await starting.reached;
       client.reset();
       await stage.quiet();

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { Pause } from '../../tools.js';
-import type { Reply } from '../host.js';
 import { collectGarbage } from '../garbage.js';
 import type { StageTest } from '../stage-test.js';
+import { REPLIES } from './responses.js';
 
 const requestId = (scope: { resolve<T>(key: string): T }): string =>
   scope.resolve<{ requestId: string }>('IRequestContext').requestId;
@@ -27,20 +27,7 @@ export function requestScopeContract(test: StageTest): void {
       expect(stage.scopes.count('request')).toBe(2);
     });
 
-    const replies: readonly { name: string; reply: () => Reply; status: number; text: string }[] = [
-      { name: 'JSON', reply: () => ({ kind: 'json', body: { a: 1 } }), status: 200, text: '{"a":1}' },
-      { name: 'text', reply: () => ({ kind: 'text', text: 'hello' }), status: 200, text: 'hello' },
-      { name: 'a raw end', reply: () => ({ kind: 'end', text: 'hello' }), status: 200, text: 'hello' },
-      { name: 'a status alone', reply: () => ({ kind: 'status', status: 204 }), status: 204, text: '' },
-      { name: 'a redirect', reply: () => ({ kind: 'redirect', to: '/elsewhere' }), status: 302, text: '' },
-      {
-        name: 'a stream',
-        reply: () => ({ kind: 'stream', stream: Readable.from(['a', 'b']) }),
-        status: 200,
-        text: 'ab',
-      },
-    ];
-    test.for(replies)('responded to with $name disposes its scope', async ({ reply, status, text }, { stage }) => {
+    test.for(REPLIES)('responded to with $name disposes its scope', async ({ reply, status, text }, { stage }) => {
       await stage.serveRequest(reply);
       const response = await stage.get();
       expect(response.status).toBe(status);
@@ -59,8 +46,7 @@ export function requestScopeContract(test: StageTest): void {
         };
         return { kind: 'stream', stream: Readable.from(words()) };
       });
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await client.hears('first ');
       heard.letGo();
       expect((await client.response()).text).toMatch(/^first [0-9a-f-]{36}$/);
@@ -153,8 +139,7 @@ export function requestScopeContract(test: StageTest): void {
         throw new Error('the source broke');
       };
       await stage.serveRequest(() => ({ kind: 'stream', stream: Readable.from(broken()) }));
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await client.closed();
       await stage.quiet();
     });

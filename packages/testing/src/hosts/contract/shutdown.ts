@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { describe, expect } from 'vitest';
 import { Pause, RawClient, refused } from '../../tools.js';
-import { type Stage, CREATED, ORDER } from '../stage.js';
+import { type Stage, ORDER } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 /** Well above what closing takes, well below the time-outs of keep-alive. */
@@ -76,41 +76,22 @@ export function shutdownContract(test: StageTest): void {
       },
     );
 
-    test('responds to what has begun, says `Connection: close`, and does not wait until that client leaves', async ({
-      stage,
-    }) => {
-      const work = new Pause();
-      await stage.serveOrder(async (call) => {
-        await stage.insertOrder(call);
-        await work.here();
-        return CREATED;
-      });
-      const client = await stage.client();
-      client.send(ORDER);
-      await work.reached;
-      const closed = closesAtOnce(stage);
-      await refused(stage.port);
-      work.letGo();
-      const [response] = await Promise.all([client.response(), closed]);
-      expect(response.status).toBe(201);
-      expect(response.headers['connection']).toBe('close');
-      expect(await stage.stored()).toBe(true);
-    });
-
-    test('asks a client to disconnect whose response already waits for COMMIT', async ({ stage }) => {
-      const commit = new Pause();
-      await stage.serveOrder(stage.createOrder);
-      stage.pool.before('commit', commit.here);
-      const client = await stage.client();
-      client.send(ORDER);
-      await commit.reached;
-      const closed = closesAtOnce(stage);
-      await refused(stage.port);
-      commit.letGo();
-      const [response] = await Promise.all([client.response(), closed]);
-      expect(response).toMatchObject({ status: 201, headers: { connection: 'close' } });
-      expect(await stage.stored()).toBe(true);
-    });
+    test.for(['in its handler', 'in COMMIT'])(
+      'responds to what has begun, %s, says `Connection: close`, and does not wait until that client leaves',
+      async (where, { stage }) => {
+        const work = new Pause();
+        await stage.serveOrder(where === 'in COMMIT' ? stage.createOrder : stage.orderThen(work.here));
+        if (where === 'in COMMIT') stage.pool.before('commit', work.here);
+        const client = await stage.sends(ORDER);
+        await work.reached;
+        const closed = closesAtOnce(stage);
+        await refused(stage.port);
+        work.letGo();
+        const [response] = await Promise.all([client.response(), closed]);
+        expect(response).toMatchObject({ status: 201, headers: { connection: 'close' } });
+        expect(await stage.stored()).toBe(true);
+      },
+    );
 
     test('responds to all of the pipelined requests that have begun, and the last says `Connection: close`', async ({
       stage,
@@ -120,8 +101,7 @@ export function shutdownContract(test: StageTest): void {
         await work.here();
         return { kind: 'text', text: 'hello' };
       });
-      const client = await stage.client();
-      client.send({ path: '/' }, { path: '/' }, { path: '/' });
+      const client = await stage.sends({ path: '/' }, { path: '/' }, { path: '/' });
       await work.reached;
       const closed = closesAtOnce(stage);
       await refused(stage.port);
@@ -139,8 +119,7 @@ export function shutdownContract(test: StageTest): void {
     test('waits until a slow client has all of its response', async ({ stage }) => {
       const text = '.'.repeat(8_000_000);
       await stage.serveRequest(() => ({ kind: 'text', text }));
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await client.hears('HTTP/1.1 200');
       client.stopReading();
       const closed = stage.close();
@@ -158,8 +137,7 @@ export function shutdownContract(test: StageTest): void {
       });
       let ends = 0;
       stage.app.defer(() => (ends += 1));
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await work.reached;
       const closed = stage.close();
       await refused(stage.port);

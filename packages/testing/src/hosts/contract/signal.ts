@@ -45,8 +45,7 @@ export function signalContract(test: StageTest): void {
         expect(signal.aborted).toBe(true);
         void asked.here();
       });
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await work.reached;
       client.leave();
       await stage.quiet();
@@ -110,8 +109,7 @@ export function signalContract(test: StageTest): void {
         await work.here();
         return { kind: 'json', body: { aborted: shutdownSignalOf(call).aborted } };
       });
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await work.reached;
       const closed = stage.close();
       await refused(stage.port);
@@ -127,8 +125,7 @@ export function signalContract(test: StageTest): void {
         signal = shutdownSignalOf(call);
         await work.here();
       });
-      const client = await stage.client();
-      client.send({ path: '/' });
+      const client = await stage.sends({ path: '/' });
       await work.reached;
       client.leave();
       await stage.quiet();

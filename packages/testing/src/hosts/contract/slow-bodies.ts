@@ -72,11 +72,8 @@ export function slowBodyContract(test: StageTest): void {
     });
 
     test('is rolled back where the handler fails behind it', async ({ stage }) => {
-      const store = async (call: Call): Promise<Reply> => {
-        await stage.insertOrder(call);
-        throw Object.assign(new Error('too little'), { statusCode: 409 });
-      };
-      const client = await startUpload(stage, { store });
+      const tooLittle = Object.assign(new Error('too little'), { statusCode: 409 });
+      const client = await startUpload(stage, { store: stage.orderThen(() => Promise.reject(tooLittle)) });
       client.write('of it');
       expect((await client.response()).status).toBe(409);
       await stage.quiet();

@@ -45,10 +45,7 @@ export function wrappedResponseContract(test: StageTest): void {
         path: '/orders',
         transaction: {},
         wrap: { [where]: wrap },
-        handle: async (call) => {
-          await stage.insertOrder(call);
-          return reply();
-        },
+        handle: stage.orderThen(reply),
       };
       return stage.serve([orders, { method: 'GET', path: '/ping', handle: () => ({ kind: 'text', text: 'pong' }) }]);
     };
