@@ -8,19 +8,17 @@ import { visits, works } from './works.mjs';
 const WARM_UP = 400;
 const MEASURE = 80;
 const SLICE = 2;
-const SCOPES = 10_000;
 
-const [name, asked] = process.argv.slice(2);
-const work = asked === 'bytes' ? 'main, 20 registrations' : asked;
-const contestant = contestants[name];
-const { graph, size, live, stays, visits: visited } = works[work];
-const running = await contestant.setup(graphs[graph](size), work);
-const { open, get, close, key = (it) => it } = running;
+const [name, work] = process.argv.slice(2);
+const { graph, stays, visits: visited } = works[work];
+const running = await contestants[name].setup(graphs[graph], work);
+const { open, get, close } = running;
 /** Resolves in a scope what the work asks for, in the contestant's own way. */
-const visit = running.visit ?? visits[visited](get, key);
+const visit = running.visit ?? visits[visited](get);
 
+await check(running, work);
 growYoungGeneration();
-const measure = asked === 'bytes' ? await bytes() : await timed();
+const measure = await timed();
 
 process.on('message', () => void measure().then((it) => process.send(it)));
 process.send('ready');
@@ -33,8 +31,8 @@ process.send('ready');
  * one for every scope: without turns it would be measured at collecting garbage.)
  */
 async function timed() {
-  await check(running, work);
-  const run = await prepared();
+  /** @type {(n: number) => void | Promise<void>} */
+  const run = stays ? repeated(open()) : awaited;
   const took = async (n) => {
     const from = process.cpuUsage();
     await run(n);
@@ -57,34 +55,10 @@ async function timed() {
   };
 }
 
-/** @returns {Promise<(n: number) => void | Promise<void>>} does the work so many times */
-async function prepared() {
-  if (stays) return repeated(open());
-  /** @type {(n: number, kept?: unknown) => void | Promise<void>} */
-  const run = contestant.disposal === 'awaited' ? awaited : direct;
-  // They open among many that are closed, as in a server: were they the only ones, V8 would learn to allocate scopes as old.
-  const kept = [];
-  while (kept.length < live) {
-    await run(9);
-    const scope = open();
-    visit(scope);
-    kept.push(scope);
-  }
-  return (n) => run(n, kept);
-}
-
 function repeated(scope) {
   return (n) => {
     for (let i = 0; i < n; i++) visit(scope);
   };
-}
-
-function direct(n) {
-  for (let i = 0; i < n; i++) {
-    const scope = open();
-    visit(scope);
-    void close(scope);
-  }
 }
 
 async function awaited(n) {
@@ -95,27 +69,7 @@ async function awaited(n) {
   }
 }
 
-/** Returns a function that gives the bytes one open scope holds, with three objects resolved in it. */
-async function bytes() {
-  const kept = Array.from({ length: SCOPES });
-  const once = async () => {
-    const before = heap();
-    for (let i = 0; i < SCOPES; i++) visit((kept[i] = open()));
-    const held = (heap() - before) / SCOPES;
-    for (const scope of kept) await close(scope);
-    kept.fill(undefined);
-    return held;
-  };
-  await once();
-  return once;
-}
-
-function heap() {
-  for (let i = 0; i < 3; i++) globalThis.gc();
-  return process.memoryUsage().heapUsed;
-}
-
-/** V8 does it when much survives: done here, so that a work with 10,000 open scopes is not the only one to have it. */
+/** V8 does it when much survives, as in a server. */
 function growYoungGeneration() {
   return Array.from({ length: 500_000 }, (_, i) => ({ i })).length;
 }

@@ -40,13 +40,6 @@ export class Audit {
   }
 }
 
-/** Registered in numbers, never resolved. */
-export class Filler {
-  constructor(config) {
-    this.config = config;
-  }
-}
-
 /** The diamond chain: each depends on the two before it. */
 export class D0 {}
 export class D1 {

@@ -1,4 +1,4 @@
-import { Audit, Config, Context, DisposableContext, Filler, Log, Pool, Users, chain } from './classes.mjs';
+import { Audit, Config, Context, DisposableContext, Log, Pool, Users, chain } from './classes.mjs';
 
 /**
  * @typedef {object} Service
@@ -31,17 +31,8 @@ const diamonds = chain.map((type, i) =>
   service('request', `d${i}`, type, ...[i - 2, i - 1].filter((j) => j >= 0).map((j) => `d${j}`)),
 );
 
-/** Fills a graph up to `size` registrations, half application singletons and half request services. */
-const fill = (services, size) => [
-  ...services,
-  ...Array.from({ length: Math.max(0, size - services.length) }, (_, i) =>
-    service(i % 2 ? 'request' : 'app', `f${i}`, Filler, 'config'),
-  ),
-];
-
 export const graphs = {
-  small: (size) => fill([...application, ...request], size),
-  disposable: (size) => fill([...application, ...disposable], size),
-  deep: () => [...application, ...diamonds],
-  big: (size) => fill([...application, ...request, ...diamonds.slice(0, 2)], size),
+  small: [...application, ...request],
+  disposable: [...application, ...disposable],
+  deep: [...application, ...diamonds],
 };

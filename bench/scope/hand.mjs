@@ -33,27 +33,6 @@ class DisposableRequest {
   }
 }
 
-class EmptyRequest {
-  constructor(app) {
-    this.app = app;
-  }
-  get config() {
-    return this.app.config;
-  }
-  async dispose() {}
-}
-
-class BigRequest {
-  constructor(app) {
-    this.context = new Context(app.config);
-    this.users = new Users(app.pool, this.context);
-    this.audit = new Audit(app.log, this.context);
-    this.d0 = new classes.D0();
-    this.d1 = new classes.D1(this.d0);
-  }
-  async dispose() {}
-}
-
 class DeepRequest {
   constructor() {
     this.d0 = new classes.D0();
@@ -85,21 +64,13 @@ const three = (scope) => {
   use(scope.audit);
   use(scope.context);
 };
-const five = (scope) => {
-  three(scope);
-  use(scope.d0);
-  use(scope.d1);
-};
 
 /** The class of a request, and how its services are reached. */
 const written = {
   main: [Request, three],
   'main+end': [DisposableRequest, three],
   deep: [DeepRequest, (scope) => use(scope.d19)],
-  empty: [EmptyRequest, () => {}],
   hit: [Request, (scope) => use(scope.app.config)],
-  big: [BigRequest, five],
-  live: [Request, three],
 };
 
 /** @type {import('./contestants.mjs').Contestant} */
@@ -109,7 +80,7 @@ export const hand = {
   disposal: 'awaited',
   setup(_services, work) {
     const app = new Application();
-    const [Scope, visit] = written[work.split(',')[0]];
+    const [Scope, visit] = written[work];
     return {
       open: () => new Scope(app),
       get: (scope, key) => scope[key],

@@ -4,26 +4,26 @@ import { progress } from '../shared/command.mjs';
 const ROUNDS_PER_PROCESS = 4;
 
 /**
- * Runs jobs `[label, contestant, work]` side by side, one measure at a time: a b c, b c a, c a b, ... Each has a process
+ * Runs contestants at a work side by side, one measure at a time: a b c, b c a, c a b, ... Each has a process
  * of its own, as a container that has seen other work is up to twice as slow: V8 specialises on what it has seen. A
  * process is also one throw of dice (what is inlined, where things lie), so a fresh one takes over every few rounds.
- * Gives label -> one measure a round.
+ * Gives contestant -> one measure a round.
  *
- * @param {[label: string, contestant: string, work: string][]} jobs
+ * @param {readonly string[]} names
  * @returns {Promise<Record<string, number[]>>}
  */
-export async function interleave(jobs, rounds, title) {
-  const measures = Object.fromEntries(jobs.map(([label]) => [label, []]));
+export async function interleave(names, rounds, work) {
+  const measures = Object.fromEntries(names.map((name) => [name, []]));
   for (let done = 0; done < rounds; done += ROUNDS_PER_PROCESS) {
     const running = [];
-    for (const [label, name, work] of jobs) {
-      progress(`${title}: ${label}, round ${done + 1} of ${rounds}`);
-      running.push({ label, ...(await start(name, work)) });
+    for (const name of names) {
+      progress(`${work}: ${name}, round ${done + 1} of ${rounds}`);
+      running.push({ name, ...(await start(name, work)) });
     }
     for (let round = done; round < Math.min(rounds, done + ROUNDS_PER_PROCESS); round++) {
       const first = round % running.length;
-      for (const { label, ask } of [...running.slice(first), ...running.slice(0, first)])
-        measures[label].push(await ask('measure'));
+      for (const { name, ask } of [...running.slice(first), ...running.slice(0, first)])
+        measures[name].push(await ask('measure'));
     }
     for (const { stop } of running) await stop();
   }

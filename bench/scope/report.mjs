@@ -6,15 +6,11 @@ import { targets, works } from './works.mjs';
  * @property {string} base the contestant that the others are compared with
  * @property {Map<string, import('./contestants.mjs').Contestant>} contestants
  * @property {Record<string, Record<string, number[]>>} works work -> contestant -> what each round gave
- * @property {Record<string, Record<string, number[]>>} flat contestant -> work -> what each round gave
  */
 
 /** @param {Results} results */
-export function report({ base, contestants, works: measured, flat }) {
-  const parts = [];
-  for (const [work, by] of Object.entries(measured))
-    parts.push(work === 'bytes' ? bytesTable(contestants, by) : workTable(work, contestants, by, base));
-  if (Object.keys(flat).length > 0) parts.push(flatTable(contestants, flat));
+export function report({ base, contestants, works: measured }) {
+  const parts = Object.entries(measured).map(([work, by]) => workTable(work, contestants, by, base));
   return [contestantsTable(contestants), ...parts].join('\n\n');
 }
 
@@ -25,39 +21,12 @@ function contestantsTable(contestants) {
 
 function workTable(work, contestants, by, base) {
   const rows = [...contestants].map(([name, { title }]) => {
-    const all = by[name];
-    if (!all) return [title, '-', '-', '-', '-'];
+    const all = by[name] ?? [];
     const times = (other) => (other ? number(ratio(all, other)) : '-');
     return [title, number(median(all)), number(Math.min(...all)), times(by[base]), times(by.ambit)];
   });
   const heads = ['', 'ns, median', 'ns, least', '/ hand-written', '/ ambit'];
   return `**${work}**: ${works[work].title}\n\n${table(heads, rows)}`;
-}
-
-function bytesTable(contestants, by) {
-  const rows = [...contestants].map(([name, { title }]) => [title, by[name] ? number(median(by[name])) : '-']);
-  return `**bytes** that an open scope with three objects resolved holds, 20 registrations\n\n${table(['', 'bytes'], rows)}`;
-}
-
-/** Compares the least of all rounds, which is steadier than the median where the differences are small. */
-function flatTable(contestants, flat) {
-  const rows = Object.entries(flat).map(([name, by]) => {
-    const grown = (large, small) =>
-      by[large] && by[small] ? number(Math.min(...by[large]) / Math.min(...by[small])) : '-';
-    return [
-      contestants.get(name).title,
-      grown('empty, 5,000 registrations', 'empty, 20 registrations'),
-      grown('main, 5,000 registrations', 'main, 20 registrations'),
-      grown('live', 'main'),
-    ];
-  });
-  const heads = [
-    '',
-    'empty, 5,000 / 20 registrations',
-    'main, 5,000 / 20 registrations',
-    'main, 10,000 / 0 open scopes',
-  ];
-  return `**flat**: what a larger application costs (the hand-written rows show the noise)\n\n${table(heads, rows)}`;
 }
 
 /**

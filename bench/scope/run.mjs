@@ -10,7 +10,7 @@ import { interleave } from './interleave.mjs';
 import { missedTargets, report } from './report.mjs';
 import { write } from '../shared/results.mjs';
 import { pick, progress } from '../shared/command.mjs';
-import { flatness, targets, works } from './works.mjs';
+import { targets, works } from './works.mjs';
 
 const BASE = 'hand';
 
@@ -25,26 +25,11 @@ const { values: options } = parseArgs({
 });
 const rounds = Number(options.rounds);
 const names = pick(options.only, Object.keys(all), [BASE]);
-const asked = pick(options.work ?? (options.check ? Object.keys(targets).join() : undefined), [
-  ...Object.keys(works).filter((work) => works[work].title),
-  'bytes',
-  'flat',
-]);
-
-/** A contestant that cannot await a disposal is left out where disposal is measured. */
-const able = (name, work) =>
-  !all[name].cannot?.includes(work) && (all[name].disposal === 'awaited' || !works[work]?.disposable);
+const asked = pick(options.work ?? (options.check ? Object.keys(targets).join() : undefined), Object.keys(works));
 
 /** @type {import('./report.mjs').Results} */
-const results = { base: BASE, contestants: new Map(names.map((name) => [name, all[name]])), works: {}, flat: {} };
-for (const work of asked.filter((it) => it !== 'flat')) {
-  const jobs = names.filter((name) => able(name, work)).map((name) => [name, name, work]);
-  results.works[work] = await interleave(jobs, rounds, work);
-}
-for (const name of asked.includes('flat') ? names : []) {
-  const jobs = flatness.filter((work) => able(name, work)).map((work) => [work, name, work]);
-  results.flat[name] = await interleave(jobs, rounds, 'flat');
-}
+const results = { base: BASE, contestants: new Map(names.map((name) => [name, all[name]])), works: {} };
+for (const work of asked) results.works[work] = await interleave(names, rounds, work);
 progress('');
 const text = report(results);
 console.log(text);
