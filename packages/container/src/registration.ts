@@ -208,70 +208,25 @@ export class Registration<T> {
    * @param modifiers - any number of modifiers that keep the type
    * @returns the changed registration; this one stays as it is
    */
-  pipe<A>(a: Modifier<T, A>): Registration<A>;
-  pipe<A, B>(a: Modifier<T, A>, b: Modifier<A, B>): Registration<B>;
-  pipe<A, B, C>(a: Modifier<T, A>, b: Modifier<A, B>, c: Modifier<B, C>): Registration<C>;
-  pipe<A, B, C, D>(a: Modifier<T, A>, b: Modifier<A, B>, c: Modifier<B, C>, d: Modifier<C, D>): Registration<D>;
-  pipe<A, B, C, D, E>(
-    a: Modifier<T, A>,
-    b: Modifier<A, B>,
-    c: Modifier<B, C>,
-    d: Modifier<C, D>,
-    e: Modifier<D, E>,
-  ): Registration<E>;
-  pipe<A, B, C, D, E, F>(
-    a: Modifier<T, A>,
-    b: Modifier<A, B>,
-    c: Modifier<B, C>,
-    d: Modifier<C, D>,
-    e: Modifier<D, E>,
-    f: Modifier<E, F>,
-  ): Registration<F>;
-  pipe<A, B, C, D, E, F, G>(
-    a: Modifier<T, A>,
-    b: Modifier<A, B>,
-    c: Modifier<B, C>,
-    d: Modifier<C, D>,
-    e: Modifier<D, E>,
-    f: Modifier<E, F>,
-    g: Modifier<F, G>,
-  ): Registration<G>;
-  pipe<A, B, C, D, E, F, G, H>(
-    a: Modifier<T, A>,
-    b: Modifier<A, B>,
-    c: Modifier<B, C>,
-    d: Modifier<C, D>,
-    e: Modifier<D, E>,
-    f: Modifier<E, F>,
-    g: Modifier<F, G>,
-    h: Modifier<G, H>,
-  ): Registration<H>;
-  pipe<A, B, C, D, E, F, G, H, I>(
-    a: Modifier<T, A>,
-    b: Modifier<A, B>,
-    c: Modifier<B, C>,
-    d: Modifier<C, D>,
-    e: Modifier<D, E>,
-    f: Modifier<E, F>,
-    g: Modifier<F, G>,
-    h: Modifier<G, H>,
-    i: Modifier<H, I>,
-  ): Registration<I>;
-  pipe<A, B, C, D, E, F, G, H, I, J>(
-    a: Modifier<T, A>,
-    b: Modifier<A, B>,
-    c: Modifier<B, C>,
-    d: Modifier<C, D>,
-    e: Modifier<D, E>,
-    f: Modifier<E, F>,
-    g: Modifier<F, G>,
-    h: Modifier<G, H>,
-    i: Modifier<H, I>,
-    j: Modifier<I, J>,
+  pipe<A = T, B = A, C = B, D = C, E = D, F = E, G = F, H = G, I = H, J = I>(
+    a?: Modifier<T, A>,
+    b?: Modifier<A, B>,
+    c?: Modifier<B, C>,
+    d?: Modifier<C, D>,
+    e?: Modifier<D, E>,
+    f?: Modifier<E, F>,
+    g?: Modifier<F, G>,
+    h?: Modifier<G, H>,
+    i?: Modifier<H, I>,
+    j?: Modifier<I, J>,
   ): Registration<J>;
   pipe(...modifiers: Modifier<T>[]): Registration<T>;
-  pipe(...modifiers: Modifier<never>[]): Registration<unknown> {
-    return new Registration(modifiers.reduce<Recipe>((recipe, modify) => modify(recipe as Recipe<never>), this.recipe));
+  pipe(...modifiers: never[]): Registration<never> {
+    const made = (modifiers as Modifier<never>[]).reduce<Recipe>(
+      (recipe, modify) => modify(recipe as never),
+      this.recipe,
+    );
+    return new Registration(made as Recipe<never>);
   }
 
   /**
