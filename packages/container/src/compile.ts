@@ -39,7 +39,6 @@ export class Unavailable {
 /** One walk over bindings: `resolve` throws the first problem, `verify` collects them all. */
 export interface Walk extends Search {
   readonly templates: Templates;
-  /** The number of bindings that were compiled. */
   made: number;
   /** How many are being compiled, each for the one before. */
   deep: number;
@@ -54,7 +53,6 @@ export interface Walk extends Search {
   readonly later?: [Match, Step][];
 }
 
-/** A walk that compiles into the memo. */
 const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
   shapes: [shape],
   made: 0,
@@ -72,7 +70,6 @@ const compiling = (shape: Shape, more: Partial<Walk>): Walk => ({
 const copying = (shape: Shape): Walk =>
   compiling(shape, { templates: copied, memo: (home) => (home.copied ??= new Map<Binding, Resolver | object>()) });
 
-/** The scope of that shape, this one or one above. */
 function ownerIn(scope: Container, home: Shape): Container {
   let owner = scope;
   while (owner.shape !== home && owner.parent) owner = owner.parent;
@@ -102,7 +99,6 @@ export function memos(): Walk['memo'] {
   };
 }
 
-/** The function by which scopes of the shape get an instance of the binding. */
 export function compile(
   shape: Shape,
   { binding, owner }: Match,
@@ -239,14 +235,12 @@ const FEW = 64;
 // After so many calls it gets them in any case: by then the time that V8 takes to compile them pays.
 const VERY_OFTEN = 16_000;
 
-/** The function that `resolve` calls for the key; compiled for the shape of the scope and remembered there. */
 export function resolverFor(scope: Container, key: Key): Resolver {
   const [direct] = directResolvers(scope, key);
   if (direct) return SHARED.fresh(scope.shape, key, direct);
   return workedOut(scope, key, 'resolvers', (shape, found, walk) => entry(shape, key, found, walk, SHARED));
 }
 
-/** The function that `resolveAll` calls for the key. */
 export function collectionFor(scope: Container, key: Key): Resolver {
   const direct = directResolvers(scope, key).toReversed();
   if (direct[0]) return SHARED.fresh(scope.shape, key, (from) => direct.map((get) => get(from)));

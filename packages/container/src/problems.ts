@@ -14,7 +14,6 @@ export interface Step {
 
 /** The scopes in which the reason of a problem is searched. */
 export interface Search {
-  /** Shapes whose scopes may resolve. */
   readonly shapes: readonly Shape[];
   /** `verify` searches; nothing is made. */
   readonly dry?: true;

@@ -9,7 +9,6 @@ import type { Resolver } from './shape.js';
  * that scopes which register the same keys share compiled resolvers.
  */
 
-/** Adds registrations to a scope. */
 export function add(scope: Container, bindings: readonly Binding[]): void {
   const keys = bindings.map(({ key }) => key);
   if (!scope.shape.exclusive) {

@@ -31,7 +31,6 @@ export interface Tagged {
 /** True if a registration applies in a scope. It sees the tags only, and runs once for each kind of scope, not at each `resolve`. */
 export type ScopePredicate = (scope: Tagged) => boolean;
 
-/** The source of the instances. */
 type Source =
   | { readonly kind: 'class'; readonly target: AbstractClass }
   | { readonly kind: 'factory'; readonly make: (...needs: never[]) => unknown; readonly isOfScope?: true }

@@ -9,7 +9,6 @@ const MOST_SHAPES = 1500;
 /** The most bindings that may have functions of their own, as V8 has to compile each. */
 export const MOST_COPIES = 1000;
 
-/** Resolves a service for scopes of the shape it was compiled for. */
 export type Resolver = (scope: Container) => unknown;
 
 export const NOTHING: Resolver = () => undefined;
@@ -46,11 +45,9 @@ export interface Match {
   readonly owner: Shape;
 }
 
-/** Follows what is made, for `observeCreations()`. */
 export interface Observer {
   /** Returns what is to be called instead. */
   making(make: Resolver, binding: Binding): Resolver;
-  /** The key could not be resolved. */
   refused(scope: Container, key: Key, error: unknown): void;
 }
 
@@ -121,7 +118,6 @@ const NONE: ReadonlyMap<Key, Resolver> = new Map<Key, Resolver>();
 /** The options of the outermost scope. */
 export type ContainerOptions = Pick<ScopeOptions, 'tags'>;
 
-/** Factories by key, as `register()` accepts them. */
 type Services = { readonly [K in KnownKey & string]?: Factory<ServiceMap[K]> } & (Settings extends { strictKeys: true }
   ? unknown
   : Readonly<Record<string, Factory>>);
@@ -143,7 +139,6 @@ export interface ScopeOptions {
  */
 export class Shape implements Tagged {
   readonly bindings = new Map<Key, Binding[]>();
-  /** The functions that `resolve` and `resolveAll` call. */
   resolvers = NONE;
   collections = NONE;
   /** The maker of each binding: shared functions, and functions of its own. */
@@ -203,7 +198,6 @@ export class Shape implements Tagged {
     return this.levelsTo(other) > 0;
   }
 
-  /** Every key with a binding here or above. */
   keys(): readonly Key[] {
     return [...new Set([...this.upward()].flatMap(({ bindings }) => [...bindings.keys()]))];
   }
@@ -283,7 +277,6 @@ export class Shape implements Tagged {
     return needs ?? (source.kind === 'class' ? this.plans.injector.dependencies(source.target) : []);
   }
 
-  /** The shape of a child scope with these tags and services. */
   child(tags: readonly string[], services?: ScopeOptions['services']): Shape {
     // Most scopes of one parent are of one kind.
     const latest = this.#latest;
@@ -425,7 +418,6 @@ export interface Page {
 export const BUSY = Symbol('busy');
 export const UNDEFINED = Symbol('undefined');
 
-/** The index of a slot in its array or page. */
 export const indexOf = (slot: number): number => (slot < NEAR ? slot : slot % PAGE);
 
 /** The cells of the page of a far slot. */
@@ -446,7 +438,6 @@ export function empty(scope: Container, slot: number): void {
   (slot < NEAR ? scope.slots : pageOf(scope, slot))[indexOf(slot)] = undefined;
 }
 
-/** True if the scope has made the instance that the slot is for. */
 export function isMade(scope: Container, slot: number): boolean {
   const content = read(scope, slot);
   return content !== undefined && content !== BUSY;
@@ -468,7 +459,6 @@ interface Frame {
   readonly depth: number;
 }
 
-/** The resolution in progress. */
 export interface Progress {
   /** How many calls of `resolve` are making something. */
   resolving: number;

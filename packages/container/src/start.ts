@@ -4,7 +4,6 @@ import { ContainerError } from './errors.js';
 import type { Key } from './keys.js';
 import { isPromise } from './shape.js';
 
-/** Starts the singletons that have `onStart`, once the start in progress is over. */
 export function start(app: Container): Promise<void> {
   const before = app.rare?.starting?.promise;
   const starting = { key: '' } as Starting;

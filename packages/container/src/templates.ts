@@ -184,9 +184,7 @@ const copyOf = <F extends (...args: never[]) => unknown>(template: F): F => {
 export interface Templates {
   /** Makes a new instance each time. */
   constructing(target: Constructor, needs: readonly Resolver[]): Resolver;
-  /** Calls the factory each time. */
   calling(call: Function_, needs: readonly Resolver[]): Resolver;
-  /** Has decorators wrap each instance. */
   wrapping(inner: Resolver, wraps: readonly Function_[], binding: Binding): Resolver;
   /** Makes one instance per scope, in that slot. */
   keeping(slot: number, make: Resolver, binding: Binding): Resolver;

@@ -28,7 +28,6 @@ function againBelow(home: Shape, inner: Shape): Set<Key> {
 /** True if scopes of the inner shape resolve the key to something that belongs below `home`. */
 const isOwn = (key: Key, home: Shape, inner: Shape): boolean => inner.match(key)?.owner.isBelow(home) ?? false;
 
-/** A path on which a service gets another one. */
 interface Path {
   readonly path: readonly Key[];
   readonly found: Match | undefined;
@@ -291,7 +290,6 @@ function undisposedTransient({ source, when, singleton, externallyOwned }: Bindi
   return [Symbol.asyncDispose, Symbol.dispose, 'dispose'].some((name) => name in prototype);
 }
 
-/** One problem for each such registration. */
 const undisposed = (shapes: readonly Shape[]): ContainerError[] =>
   shapes.flatMap((shape) =>
     [...shape.bindings.values()]

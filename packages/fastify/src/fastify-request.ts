@@ -58,7 +58,6 @@ export interface FailedStep {
   readonly error: unknown;
   /** True if the handler awaits the step, and so knows. */
   readonly isKnown: () => boolean;
-  /** Writes it to the log. */
   readonly log: () => void;
 }
 
@@ -101,7 +100,6 @@ export class FastifyRequestState {
   failedStep: FailedStep | undefined = undefined;
   /** The handler has responded or failed, or that was done in its place. */
   hasResponse = false;
-  /** A transaction of the request was rolled back. */
   isRolledBack = false;
   /** It failed and its transaction was rolled back: whatever the handler responds now, that is no success. */
   failed: FailedRequest | undefined = undefined;
@@ -111,7 +109,6 @@ export class FastifyRequestState {
     this.reply = reply;
   }
 
-  /** Its open transaction. */
   get transaction(): RequestTransaction | undefined {
     return this.connected.transaction;
   }

@@ -46,7 +46,6 @@ export function requireTransactionScope(c: Context): IContainer {
   return transactionScopeOf(c.var, 'put withTransaction() on the route, before this handler');
 }
 
-/** The scope that `containerMiddleware()` has opened. */
 function requestScopeOf(c: Context): IContainer {
   const scope = c.get('container') as IContainer | undefined;
   if (scope) return scope;

@@ -31,7 +31,6 @@ export function affordableRequests(): number {
   return Math.ceil(getHeapStatistics().heap_size_limit / HEAP_PER_REQUEST);
 }
 
-/** The framework's part of the options. */
 interface FrameworkOptions {
   /** The host calls `complete()` when a response was sent. Default: the events of the response do. */
   readonly callsComplete?: true;

@@ -50,7 +50,6 @@ export class ServerConnections {
   readonly #server: ServerWithConnections;
   /** All connections, also those that have left HTTP and that Node's server forgets: WebSockets, and the tunnels of CONNECT. */
   readonly #accepted = new Set<Socket>();
-  /** The connections that have had a request. */
   readonly #connections = new Set<Connection>();
   readonly #streams = new Set<Http2Stream>();
   readonly #sessions = new Set<ServerHttp2Session>();

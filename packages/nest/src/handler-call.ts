@@ -9,7 +9,6 @@ interface OfCall {
   [CALL]?: HandlerCall;
 }
 
-/** The transaction that was begun for a handler. */
 interface HandlerTransaction {
   readonly scope: IContainer;
   /** Calls the handler as a part of the transaction. */
@@ -60,7 +59,6 @@ export class HandlerCall {
     });
   }
 
-  /** Runs the handler itself. */
   run(handle: () => unknown): unknown {
     if (this.failure) return this.#refuse(this.failure.error);
     const { join } = this.#transaction;

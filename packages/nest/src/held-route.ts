@@ -47,7 +47,6 @@ export class HeldRoute implements Replying, ErrorHandlers {
     return (response as { [ROUTE]?: HeldRoute })[ROUTE];
   }
 
-  /** The scope of the transaction. */
   readonly scope: IContainer;
   readonly #call: HandlerCall;
   readonly #platform: Platform;

@@ -79,7 +79,6 @@ export function InScope() {
   };
 }
 
-/** The method below the decorator. */
 export function methodInScope(method: object): object | undefined {
   return (method as { [METHOD]?: object })[METHOD];
 }

@@ -76,7 +76,6 @@ export function Transactional(options: TransactionalOptions = {}): Transactional
   };
 }
 
-/** The options of a decorated method. */
 export function transactionalOptionsOf(method: object): TransactionalOptions | undefined {
   return (method as { [OPTIONS]?: TransactionalOptions })[OPTIONS];
 }

@@ -5,7 +5,6 @@ import { Metrics, watchOutbox, watchPool } from './metrics.js';
 import { type Listener, Spans } from './spans.js';
 import { type ObservedDatabase, Statements } from './statements.js';
 
-/** Headers as a propagator reads them. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 const REQUEST_START = 'http.server.request.start';

@@ -37,7 +37,6 @@ function tablesOf(maskedSql: string): string[] {
   return [...new Set(found)];
 }
 
-/** The attributes of the statements of one database. */
 export class Statements {
   /** The name of the pool, as the conventions make one. */
   readonly poolName: string;

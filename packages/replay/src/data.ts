@@ -111,6 +111,5 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** Headers of `node:http`, as recordings have them. */
 export const pairsOf = (headers: Readonly<Record<string, unknown>>): [string, string][] =>
   Object.entries(headers).map(([name, value]) => [name, String(value)]);

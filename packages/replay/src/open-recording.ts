@@ -14,7 +14,6 @@ export interface Arrived {
   readonly rawHeaders: readonly string[];
 }
 
-/** A step while its request is open. */
 export class OpenStep {
   settled: number | undefined = undefined;
   done = 0;

@@ -316,7 +316,6 @@ function forms(secret: string): string[] {
   return all;
 }
 
-/** The claims of a JWT, if they are JSON. */
 function claimsOf(secret: string): unknown {
   const [head = '', claims = '', signature, ...more] = secret.split('.');
   if (!head.startsWith('eyJ') || signature === undefined || more.length > 0) return undefined;

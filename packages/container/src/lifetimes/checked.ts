@@ -23,12 +23,10 @@ type Replacing<G, K, E, Group, Longer, Earlier, Good> = [LifetimeOf<G, K>] exten
   ? Joined<G, K, E, Longer, Earlier, Good>
   : `${Shown<K>} is ${LifetimeOf<G, K> & string}-scoped: what replaces it must be so, too`;
 
-/** Each of a list of entries that replace others. */
 type ReplacingAll<G, K, N, Group, Longer, Earlier> = {
   readonly [I in keyof N]: N[I] extends Override<infer E> ? Replacing<G, K, E, Group, Longer, Earlier, N[I]> : never;
 };
 
-/** An entry under a new key. */
 type New<G, N, Longer> =
   N extends Alias<unknown>
     ? CheckedAlias<G, N, Longer>

@@ -38,7 +38,6 @@ export type Services<C> = C extends Composition<infer G, infer _Tags> ? { [K in 
 
 type Keyed = readonly [Key, Entry<unknown, unknown, unknown, unknown>];
 
-/** The composition of the features. */
 export function composed(tags: readonly string[], features: readonly object[]): Composition<unknown, unknown> {
   let all: Keyed[] = [];
   features.forEach((feature, i) => {
@@ -54,7 +53,6 @@ export function composed(tags: readonly string[], features: readonly object[]): 
   };
 }
 
-/** The entries of a feature with their keys, one by one. */
 function keyed(feature: object): Keyed[] {
   return Reflect.ownKeys(feature).flatMap((key) =>
     [(feature as Record<Key & string, unknown>)[key as string]].flat().map((entry): Keyed => {
@@ -78,7 +76,6 @@ function nested([tag, ...inner]: readonly string[], all: readonly Keyed[]): Scop
   return [{ tags: [tag], registers, scopes: nested(inner, all) }];
 }
 
-/** Adds the name of their feature to the entries. */
 export function named<F extends object>(name: string, feature: F): F {
   const entries = keyed(feature).map(([key, entry]) => [key, entry.within(name)] as const);
   return Object.fromEntries(

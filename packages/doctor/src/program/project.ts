@@ -37,7 +37,6 @@ export class Project {
     this.#byPath = new Map(files.map((file) => [file.path, file]));
   }
 
-  /** The declaration of a variable, in whichever file it is. */
   declarationOf(file: SourceFile, variable: Variable, depth = 0): Declared {
     const known = this.#declared.get(variable);
     if (known) return known;
@@ -90,7 +89,6 @@ export class Project {
     return exported && this.valueOf(exported.file, exported.variable);
   }
 
-  /** The class that a name means. */
   classNamed(file: SourceFile, name: string): { file: SourceFile; node: Class } | undefined {
     const variable = file.moduleVariable(name);
     if (!variable) return undefined;

@@ -31,7 +31,6 @@ function isRequest({ kind, node, owner, name, type }: Variable, file: SourceFile
   );
 }
 
-/** True if the file handles requests. */
 export const hasRequests = (file: SourceFile): boolean =>
   file.functions.some(({ params }) =>
     params.some((parameter) => {

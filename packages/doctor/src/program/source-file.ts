@@ -266,5 +266,4 @@ export const isSame = (one: Reference, other: Reference): boolean =>
 
 export const isVariable = (base: Variable | Node): base is Variable => 'kind' in base && 'isConstant' in base;
 
-/** The reference as the program writes it. */
 export const nameOf = ({ base, path }: Reference): string => [isVariable(base) ? base.name : 'this', ...path].join('.');

@@ -23,7 +23,6 @@ import {
 
 /** A part of the program that runs in one transaction. */
 export interface Transaction {
-  /** The call or the method that begins it. */
   readonly begin: Node;
   /** The function that runs in it, whole or in part. */
   readonly body: FunctionNode;
@@ -303,7 +302,6 @@ export function covers(file: SourceFile, transaction: Transaction, node: Node): 
 
 const calls = new WeakMap<Transaction, readonly CallExpression[]>();
 
-/** The calls that run while the transaction is open. */
 export function callsIn(file: SourceFile, transaction: Transaction): readonly CallExpression[] {
   const known = calls.get(transaction);
   const list = known ?? file.all('CallExpression').filter((call) => covers(file, transaction, call));

@@ -52,7 +52,6 @@ const names = (node: Node, name: string): boolean =>
       (is(each, 'MemberExpression') && propertyName(each) === name) || (is(each, 'Literal') && each.value === name),
   );
 
-/** The mode of the containers that the file makes. */
 const usesClassicMode = (file: SourceFile): boolean =>
   file.all('CallExpression').some((call) => {
     const name = is(call.callee, 'Identifier') ? call.callee.name : methodCall(call)?.name;

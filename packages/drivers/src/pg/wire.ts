@@ -60,7 +60,6 @@ interface Known {
   readonly status: () => string | null;
 }
 
-/** The clients of a pool of `pg`. */
 export class PgClients {
   readonly #known = new WeakMap<PgClient, Known>();
 

@@ -32,7 +32,6 @@ const SIGNALS: NonNullable<ScopeOptions['services']> = {
 /** `openScope()` notes the request before anybody has the scope. */
 const requestOf = (scope: IContainer): ActiveRequest => ActiveRequest.of(scope) as ActiveRequest;
 
-/** The options of every request scope. */
 interface OpenOptions extends ScopeOptions {
   tags: string[];
 }
@@ -78,7 +77,6 @@ export class ActiveRequest {
   #isShuttingDown = false;
   #onDisconnect: ((reason: HttpError) => void) | undefined = undefined;
   #disposing: Promise<void> | undefined = undefined;
-  /** Why the scope is disposed. */
   #reason: unknown = undefined;
 
   /**

@@ -310,7 +310,6 @@ export function clearRepresentation(response: { removeHeader(name: string): unkn
 
 const TRAILERS = Symbol('ambit.trailers');
 
-/** A reply of Fastify. */
 interface TrailedReply {
   trailer(name: string, make: never): unknown;
   removeTrailer(name: string): unknown;

@@ -101,7 +101,6 @@ function dialectClass(client: KnexClientName): ClientClass {
   return (instance.client as object).constructor as ClientClass;
 }
 
-/** Of each transaction of Knex. */
 const connections = new WeakMap<object, KnexConnection>();
 
 /** A client of Knex that has the connection of one transaction, or a pool of ours, in place of its pool. */

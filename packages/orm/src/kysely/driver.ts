@@ -39,7 +39,6 @@ import { queryErrorOf } from '../errors.js';
 import { ownTransaction, ROWS_AT_A_TIME, rowsInChunks } from '../target.js';
 
 const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
-/** How statements are sent. */
 export interface StatementMeans {
   readonly dialect: KyselyDialect;
   /** Passed to `execute()`. */
@@ -48,7 +47,6 @@ export interface StatementMeans {
   readonly errorOf?: (error: unknown, sql: string) => unknown;
 }
 
-/** Sends one statement. */
 async function send<R>(
   database: MayExecute,
   { sql, parameters }: CompiledQuery,
@@ -370,7 +368,6 @@ export function kyselyIn<DB>(
   return kyselyWith(means.dialect, driver, new DefaultQueryExecutor(compiler, adapter, driver, [...plugins]));
 }
 
-/** Kysely outside of transactions. */
 export function kyselyOver<DB>(
   pool: IDatabasePool,
   means: StatementMeans,

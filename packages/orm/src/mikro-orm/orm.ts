@@ -188,7 +188,6 @@ function refused(method: string): never {
   throw new TransactionError('AMBIT_TX_CONTROL_STATEMENT', what);
 }
 
-/** The unit of work of one transaction. */
 export function entityManagerIn<EM extends MikroEntityManager>(transaction: Transaction, orm: MikroOrm<EM>): EM {
   const connection = orm.em.getConnection() as TransactionalConnection;
   const dialect = dialectOf(connection.getClient?.());

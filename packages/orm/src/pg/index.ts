@@ -153,7 +153,6 @@ class ScopedPgClient extends EventEmitter {
   }
 }
 
-/** The error that `pg` rejects with. */
 function pgErrorOf(error: unknown): unknown {
   const refusal = refusalOf(error);
   if (!refusal) return withCallersStack(error);

@@ -24,7 +24,6 @@ interface PgStatement extends Pick<ExecuteOptions, 'rowMode' | 'types'> {
   readonly values?: readonly unknown[];
 }
 
-/** What Prisma takes for a transaction of its own. */
 export interface PrismaTransaction {
   readonly transaction: Transaction;
   /** Why a statement of Prisma failed. */
@@ -67,7 +66,6 @@ export function pooled<A extends AdapterFactory>(adapters: A, pool: IDatabasePoo
   });
 }
 
-/** The adapter, with the statements of one transaction. */
 function adapterIn(state: PrismaTransaction, adapter: object): object {
   const { connection } = state.transaction;
   const send = async (statement: PgStatement): Promise<ExecuteResult> => {

@@ -140,5 +140,4 @@ export class Bindings {
   }
 }
 
-/** The parameters of a step, as a driver gets them. */
 export const paramsOf = ({ params }: Step): unknown[] | undefined => params?.map(unpacked);

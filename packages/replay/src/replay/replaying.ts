@@ -25,7 +25,6 @@ export class Replaying {
   readonly beyond: string[] = [];
   divergence: string | undefined = undefined;
   error: Failure | undefined = undefined;
-  /** The number of steps that have begun. */
   begun = 0;
   /** The line that sent the last statement. */
   place: string | undefined = undefined;

@@ -46,7 +46,6 @@ export const isControl = (sql: string): boolean => CONTROL.test(sql);
 export class Line {
   /** The recorded connection that it is: its first statement shows that, because a BEGIN is like any other. */
   wire: number | undefined = undefined;
-  /** The last step that it has taken. */
   last: Step | undefined = undefined;
   isLost = false;
   outside: boolean | undefined = undefined;

@@ -45,7 +45,6 @@ export class Pause {
     this.#over = new Promise((resolve) => (this.#letGo = resolve));
   }
 
-  /** Stops here. */
   readonly here = (): Promise<void> => {
     this.#arrive();
     return this.#over;

@@ -91,9 +91,7 @@ export function connectionLost(): Error {
 export class WatchedPool implements IDatabasePool {
   /** Every step, in order, as it was asked for. */
   readonly steps: Step[] = [];
-  /** Connections that are checked out. */
   readonly out = new Set<WatchedConnection>();
-  /** How many were checked out so far. */
   checkedOut = 0;
   readonly #inner: IDatabasePool;
   readonly #happenings: Happenings;

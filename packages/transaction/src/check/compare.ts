@@ -45,7 +45,6 @@ export function changesBetween(base: TransactionRecord, head: TransactionRecord,
 
 type Add = (what: string, key: string, isNote?: boolean) => void;
 
-/** One change for a route: its statement that repeats most. */
 function repeated(was: RouteRecord | undefined, now: RouteRecord, add: Add): void {
   const counts = Object.entries(now.statements).map(([sql, times]) => ({
     sql,

@@ -98,7 +98,6 @@ export function effectBegins(rules: Rules, type: string, stack: CallStack): void
 interface Message {
   readonly request: ClientRequest | SentRequest;
   readonly socket: Socket;
-  /** The object on which a method was looked up. */
   readonly on: object;
 }
 

@@ -147,7 +147,6 @@ export interface Finding {
   readonly count: number;
 }
 
-/** A finding that happened once. */
 export interface Occurrence extends Omit<Finding, 'count' | 'message'> {
   /** The first half of the message. */
   readonly what: string;

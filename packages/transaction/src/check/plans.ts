@@ -22,7 +22,6 @@ export class Plans {
     this.#recorder = recorder;
   }
 
-  /** On the connection that ran the statement, whose transaction may be open. */
   async take(connection: IPooledConnection, isOpen: boolean, statement: readonly [string, unknown?]): Promise<void> {
     const [sql, params = []] = statement;
     const text = statementText(sql);
@@ -35,7 +34,6 @@ export class Plans {
     if (scans) this.#recorder.plan(sql, scans);
   }
 
-  /** For a statement on the pool. */
   async takeOn(pool: IDatabasePool, statement: readonly [string, unknown?]): Promise<void> {
     if (!isPlain(statement[0]) || this.#asked.has(statementText(statement[0]))) return;
     const connection = await pool.getConnection().catch(() => undefined);

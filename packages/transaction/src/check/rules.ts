@@ -79,7 +79,6 @@ const WRITE =
 const WRITES = /^(?:with|insert|update|delete|merge|replace)\b/i;
 const PREPOSITIONS: Readonly<Record<string, string>> = { INSERT: 'into', UPDATE: 'of', DELETE: 'from', MERGE: 'into' };
 
-/** The rows that a statement has written. */
 interface Write {
   /** `INSERT into orders`; of a WITH there may be several. */
   readonly what: string;
@@ -114,21 +113,18 @@ function writeOf({ sql, stack, given }: Ran): Write | undefined {
 export class Hold {
   /** The place that asked for it. */
   readonly begun: CallStack;
-  /** The request on whose behalf it was. */
   request: RequestUnit | undefined;
   readonly tally = new Tally();
   /** Findings that could not be refused: COMMIT is refused instead. */
   readonly failures: TransactionCheckError[] = [];
   /** The requests of `node:http` that were found in its transaction. */
   readonly requests: ClientRequest[] = [];
-  /** The writes of its transaction so far. */
   readonly writes: Write[] = [];
   /** The tables whose rows its transaction has locked. SQLite locks the whole database at once. */
   locked: Set<string> | undefined = undefined;
   /** The status of the response, once it is known. */
   status: number | undefined = undefined;
   isRolledBack = false;
-  /** The last statement. */
   last: CallStack;
   /** A transaction is open on it: BEGIN has succeeded, neither COMMIT nor ROLLBACK was asked for. */
   isOpen = false;
@@ -215,7 +211,6 @@ export class Rules {
   readonly #findings: Findings;
   readonly #trail: Trail;
   readonly #recorder: Recorder | undefined;
-  /** The counts of `expectStatements()`. */
   readonly #counts = new Set<Tally>();
   /** The last connection that a transaction was begun on in a scope. */
   readonly #lastIn = new WeakMap<object, Hold>();
@@ -247,7 +242,6 @@ export class Rules {
     return hold;
   }
 
-  /** A statement on any connection of the pool. */
   statementOnPool(sql: string): Refusal {
     const hold = this.#contexts.openHold;
     const stack = new CallStack();
@@ -275,7 +269,6 @@ export class Rules {
     if (refusal) hold.failures.push(refusal);
   }
 
-  /** A statement has succeeded. */
   ran(hold: Hold, statement: Ran): void {
     if (hold.isOpen && !this.#contexts.isUnchecked) hold.ran(statement);
   }
@@ -296,7 +289,6 @@ export class Rules {
     if (REFUSES_CLIENT.has(status)) this.#written(hold, 'error-rolled-back', `${status} rolled back`);
   }
 
-  /** Called before COMMIT. */
   committing(hold: Hold): void {
     const { status = 200 } = hold;
     if (status >= 400 && status < 500 && !REFUSES_CLIENT.has(status))
@@ -421,7 +413,6 @@ export interface ServerRequest {
   readonly route?: { readonly path?: unknown };
 }
 
-/** One HTTP request to this process. */
 export class RequestUnit {
   readonly tally = new Tally();
   readonly unit = new Unit();

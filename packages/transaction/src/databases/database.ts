@@ -17,7 +17,6 @@ export interface Database {
   sandbox(connection: IPooledConnection, lockTimeoutMs: number): SandboxDialect | Promise<SandboxDialect>;
 }
 
-/** The differences between the databases that a sandbox can be on. */
 export interface SandboxDialect {
   /** Makes the open transaction read-only, where a statement does. */
   readonly beginReadOnly?: string;

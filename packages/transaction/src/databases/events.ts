@@ -1,7 +1,6 @@
 import type { IConnection, IDatabasePool } from '../contract.js';
 import { runScript } from './run-on-pool.js';
 
-/** An event as it is stored. */
 interface NewRow {
   readonly id: string;
   readonly topic: string;
@@ -12,7 +11,6 @@ interface NewRow {
 
 /** Which events a relay asks for. */
 export interface Wanted {
-  /** The name of the relay. */
   readonly relay: string;
   readonly claimMs: number;
   readonly limit: number;
@@ -20,7 +18,6 @@ export interface Wanted {
   readonly keys: readonly string[];
 }
 
-/** An event that is stored. */
 interface StoredRow {
   readonly id: string;
   readonly topic: string;
@@ -30,7 +27,6 @@ interface StoredRow {
   readonly attempts: number | string;
 }
 
-/** An event that was claimed. */
 export interface ClaimedRow extends StoredRow {
   readonly position: number | string;
   readonly age: number | string;
@@ -62,7 +58,6 @@ interface Statements {
   readonly deadLetters: string;
 }
 
-/** A table of events in one kind of database. */
 export interface EventTable {
   readonly name: string;
   /** The statements that create the table and its indexes. */
@@ -126,7 +121,6 @@ export interface ReturningTable extends EventTable {
   readonly sql: ReturningStatements;
 }
 
-/** The table where the database has RETURNING and partial indexes. */
 export function tableWithReturning(table: string, sql: Sql): ReturningTable {
   const schema = schemaOf(table, sql);
   const statements = statementsOf(table, sql);

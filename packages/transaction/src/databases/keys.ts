@@ -1,6 +1,5 @@
 import type { IConnection, IDatabasePool } from '../contract.js';
 
-/** A key that is to be stored. */
 interface NewKey {
   readonly key: string;
   /** The fingerprint of the request that the key was sent with. */

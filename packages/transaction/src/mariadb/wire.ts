@@ -34,7 +34,6 @@ interface Session {
   lastId: 'none' | 'own' | 'returned' | 'foreign';
 }
 
-/** State that all connections of a pool share. */
 export interface Mysql2Shared {
   readonly pool: Mysql2Pool;
   readonly idle: Idle;
@@ -234,7 +233,6 @@ export class Mysql2Wire implements Wire {
     return this.#connection.execute(config as never) as Promise<Response>;
   }
 
-  /** A statement of the wire itself, which gives no rows. */
   async #query(sql: string): Promise<Header> {
     const [header] = await this.#limited(this.#connection.query(sql) as Promise<Response>);
     return header as Header;

@@ -82,7 +82,6 @@ export interface Language {
   translate(error: unknown, where: { readonly isLost: boolean; readonly readOnly: boolean }): TransactionError;
 }
 
-/** How many connections a driver has. */
 interface Connections {
   readonly open: number;
   /** Default: those that are not checked out. */

@@ -84,7 +84,6 @@ export class AcquireRequest implements AcquireOptions {
   }
 }
 
-/** Why the request was cancelled already, if it was. */
 export function cancelledBy(options: AcquireOptions): Cancelled | undefined {
   if (options instanceof AcquireRequest) return options.cancelled;
   return options.signal?.aborted ? options.signal : undefined;

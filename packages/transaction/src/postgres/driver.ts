@@ -104,7 +104,6 @@ function wordsOf(sql: string): string {
 export class StatementNames {
   /** Undefined for a text that is parsed each time. */
   readonly #names = new Map<string, string | undefined>();
-  /** How often a text was renewed. */
   readonly #renewals = new Map<string, number>();
   #given = 0;
 
@@ -220,7 +219,6 @@ export class Session implements Wire {
     });
   }
 
-  /** Asks the server to cancel the statement in progress. */
   cancel(): void {
     if (this.#isClosing) return;
     this.#isBroken = this.#unconfirmed = true;
@@ -472,7 +470,6 @@ export class PostgresDriver implements Driver {
     (async () => this.settings.onError(error))().catch(nothing);
   }
 
-  /** Makes a session that is not connected yet. */
   createSession(config: ClientConfig): Session {
     return new Session(config, this);
   }

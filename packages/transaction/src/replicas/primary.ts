@@ -109,7 +109,6 @@ function isOverload(error: unknown): boolean {
 interface Writing {
   readonly clock: Clock;
   readonly timeoutMs: number;
-  /** The caller said that it only reads. */
   readonly readOnly: boolean;
   /** Returns what is called with the position, before the caller learns that its write has succeeded. */
   readonly written: () => (position: Position) => void;

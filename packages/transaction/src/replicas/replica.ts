@@ -137,7 +137,6 @@ export class Replica {
   }
 }
 
-/** How far a session has written. */
 export class Written {
   #position: Position;
   /** How often a position could not be found out. */

@@ -39,11 +39,9 @@ function together(one: PoolSize, { open, idle, waiting, max = open }: PoolSize):
   return { open: one.open + open, idle: one.idle + idle, waiting: one.waiting + waiting, max: (one.max ?? 0) + max };
 }
 
-/** The servers that all sessions share. */
 class Replicas {
   readonly settings: ReplicatedSettings;
   readonly primary: Primary;
-  /** The reads, counted by their source. */
   readonly reads: Record<ReadSource, number> = { primary: 0, replica: 0, stale: 0 };
   readonly #replicas: readonly Replica[];
   readonly #lag: LagLimit;

@@ -12,7 +12,6 @@ const PLACE =
 
 type Result = ExecuteResult<never>;
 
-/** The driver of a sandbox: the one connection of its transaction. */
 export function driverOf(outer: OuterTransaction): Driver {
   let last: SandboxWire | undefined;
   return {

@@ -27,7 +27,6 @@ export class PositionalText {
     this.#count = Math.max(-1, ...order) + 1;
   }
 
-  /** The values in the order of the `?`. */
   inOrder<T>(params: readonly T[]): readonly T[] {
     if (params.length !== this.#count)
       throw refused(`The statement has ${this.#count} parameter(s) and ${params.length} value(s)`, '08P01');

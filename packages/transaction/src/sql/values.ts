@@ -80,7 +80,6 @@ export function jsonText(value: object, position: number): string {
   return json.startsWith('"') ? textValue(JSON.parse(json) as string, position) : json;
 }
 
-/** The error for a value of a type that the database does not have. */
 export function refusedType(value: unknown, position: number): TransactionError {
   const name = typeof value === 'object' ? tagOf(value) : typeof value;
   const article = /^[AEIOU]/i.test(name) ? 'an' : 'a';

@@ -53,7 +53,6 @@ export class SqliteConnection implements Wire {
     this.#reopen = options.reopen;
   }
 
-  /** Checks the connection out for one user, until the release. */
   checkOut(busyTimeoutMs: number): this {
     this.#busyTimeoutMs = busyTimeoutMs;
     this.isLost = this.#isClosed;

@@ -9,7 +9,6 @@ import { type Leave, WaitQueue } from '../pool/waiting.js';
 import { whenDisposed } from '../transaction/scope-disposal.js';
 import { readTenantOptions, type TenantScopesOptions, type TenantSettings } from './options.js';
 
-/** Makes a new scope the tenant's. */
 async function prepareScope<C extends IContainer>(
   { register, start }: TenantSettings<C>,
   scope: ScopeOf<C>,
@@ -37,7 +36,6 @@ async function disposeScope<C extends IContainer>(
 const HANDED_OUT_MS = 1000;
 
 interface TenantListener {
-  /** The last use has ended. */
   readonly onUnused: (tenant: Tenant) => void;
 }
 
@@ -48,7 +46,6 @@ export class Tenant {
   stopIdleTimer: () => void = () => undefined;
   /** Resolves when its scope is disposed, or was not opened after all. */
   readonly closed: Promise<void>;
-  /** Its scope is being disposed. */
   isClosing = false;
   #resolveClosed: () => void = () => undefined;
   readonly #clock: Clock;

@@ -21,7 +21,6 @@ interface Acquirer {
 export class Acquisition {
   /** Pools that are the same at each `resolve`. */
   static readonly #lasting = new WeakSet<IDatabasePool>();
-  /** The pool that was asked. */
   readonly pool: IDatabasePool;
   readonly #parent: IContainer;
   readonly #settings: TransactionSettings;

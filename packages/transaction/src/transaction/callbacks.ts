@@ -5,7 +5,6 @@ import type { TransactionOptions } from '../options.js';
 import { savepointIn } from '../sql/control-statements.js';
 import type { TransactionSettings } from './settings.js';
 
-/** The settings of a transaction that a call needs. */
 type CallSettings = Required<Pick<TransactionOptions, 'clock' | 'endTimeoutMs' | 'onError'>>;
 
 /**
@@ -52,18 +51,14 @@ interface Callback {
   readonly fn: (argument?: unknown) => unknown;
   /** It belongs to the whole transaction, wherever it was registered. */
   readonly ofWhole: boolean;
-  /** A savepoint around it was undone. */
   isUndone: boolean;
-  /** The reason of the rollback. */
   reason: unknown;
 }
 
 type Step = () => Promise<void> | undefined | void;
 
-/** A transaction whose outcome is decided. */
 interface Completed {
   readonly state: string;
-  /** Why it was rolled back. */
   readonly reason: unknown;
 }
 

@@ -192,7 +192,6 @@ export function addBegun(transaction: BegunTransaction): void {
   parent[BEGUN] = transaction;
 }
 
-/** The transaction has completed. */
 export function removeBegun(transaction: BegunTransaction): void {
   const parent = transaction.parent as Parent;
   let at = parent[BEGUN];

@@ -106,11 +106,9 @@ export class Transaction {
   #failedStatement: PastFailure | undefined = undefined;
   /** A failure that no `ROLLBACK TO` undoes. */
   #rollbackOnly: PastFailure | undefined = undefined;
-  /** The reason that `rollback()` was called with. */
   #reason: unknown = undefined;
   /** The error of a `beforeCommit` callback. */
   #thrown: Failure | undefined = undefined;
-  /** Why it did not commit. */
   #error: TransactionError | undefined = undefined;
   /** Why the connection may be broken and must not be used again. */
   #broken: Error | undefined = undefined;
@@ -126,7 +124,6 @@ export class Transaction {
   #forgetParent: (() => void) | undefined = undefined;
   /** True also when other code disposes the scope: the transaction would wait for itself if it waited for that. */
   #isScopeDisposed = false;
-  /** The callbacks that are being called. */
   #calling: Promise<void> | undefined = undefined;
 
   /** @internal Takes over the session of an acquired connection; call `beginTransaction()` instead. */

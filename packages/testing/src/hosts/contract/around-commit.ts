@@ -33,7 +33,6 @@ export function aroundCommitContract(test: StageTest): void {
   });
 
   describe('around the COMMIT of a request', () => {
-    /** One callback of each kind. */
     function register({ transactionScope }: Call, log: string[]): void {
       const transaction = transactionOf(transactionScope);
       transaction?.beforeCommit(() => void log.push('before'));
