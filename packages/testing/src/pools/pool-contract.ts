@@ -100,6 +100,13 @@ export function poolContract(
         const rows = await suite.pool.query<{ body: string }>('SELECT body FROM notes ORDER BY id');
         return rows.map(({ body }) => body);
       },
+      begun: async () => {
+        const connection = await suite.pool.getConnection();
+        await connection.beginTransaction();
+        return connection;
+      },
+      commit: (connection) => connection.commit().finally(() => connection.release()),
+      rollback: (connection) => connection.rollback().finally(() => connection.release()),
       database: undefined as never,
       pool: undefined as never,
     };

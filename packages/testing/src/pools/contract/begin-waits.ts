@@ -3,7 +3,7 @@ import type { PoolSuite } from './suite.js';
 
 /** A BEGIN waits while another pool of the database writes. */
 export function beginWaitsContract(suite: PoolSuite): void {
-  const { it, each, bodies } = suite;
+  const { it, each, bodies, begun, commit, rollback } = suite;
 
   describe.each(suite.kind.beginWaits ? ['another pool'] : [])('while %s holds the lock to write', () => {
     let unlock: () => Promise<void>;
@@ -12,17 +12,14 @@ export function beginWaitsContract(suite: PoolSuite): void {
       const holder = await other.getConnection();
       await holder.beginTransaction();
       unlock = async () => {
-        await holder.rollback();
-        holder.release();
+        await rollback(holder);
       };
     });
 
     const expectNoTransaction = async (): Promise<void> => {
       await suite.pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['acknowledged']);
-      const next = await suite.pool.getConnection();
-      await next.beginTransaction();
-      await next.rollback();
-      next.release();
+      const next = await begun();
+      await rollback(next);
       expect(await bodies()).toEqual(['acknowledged']);
     };
 
@@ -32,8 +29,7 @@ export function beginWaitsContract(suite: PoolSuite): void {
       await unlock();
       await begun;
       await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
-      await connection.commit();
-      connection.release();
+      await commit(connection);
       expect(await bodies()).toEqual(['kept']);
     });
 
@@ -67,8 +63,7 @@ export function beginWaitsContract(suite: PoolSuite): void {
       await begun;
       expect(await abandoned).toBeInstanceOf(Error);
       await next.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
-      await next.commit();
-      next.release();
+      await commit(next);
       expect(await bodies()).toEqual(['kept']);
     });
 

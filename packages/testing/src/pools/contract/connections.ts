@@ -3,7 +3,7 @@ import type { PoolSuite } from './suite.js';
 
 /** Callers check connections out, wait for them and release them; a pool that closes waits for them. */
 export function connectionContract(suite: PoolSuite): void {
-  const { it, each, bodies } = suite;
+  const { it, each, bodies, begun, commit, rollback } = suite;
 
   it('refuses a second release, and the next user keeps the connection', async () => {
     const first = await suite.pool.getConnection();
@@ -84,11 +84,9 @@ export function connectionContract(suite: PoolSuite): void {
   });
 
   it('does not let a failed statement affect the next user', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
-    await connection.rollback();
-    connection.release();
+    await rollback(connection);
     expect(await bodies()).toEqual([]);
   });
 
@@ -96,8 +94,7 @@ export function connectionContract(suite: PoolSuite): void {
     'waits only so long for connections that are checked out, and refuses them a late %s()',
     ['commit', 'query'] as const,
     async (late) => {
-      const connection = await suite.pool.getConnection();
-      await connection.beginTransaction();
+      const connection = await begun();
       await suite.pool.close();
       const used = late === 'commit' ? connection.commit() : connection.query('SELECT 1');
       await expect(used).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', status: 503 });
@@ -105,11 +102,9 @@ export function connectionContract(suite: PoolSuite): void {
   );
 
   it('accepts a late rollback(), which closing has done, and a late release(), once', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await suite.pool.close();
-    await connection.rollback();
-    connection.release();
+    await rollback(connection);
     const released = { code: 'AMBIT_TX_FINISHED' };
     expect(() => connection.release()).toThrow(expect.objectContaining(released));
     await expect(connection.query('SELECT 1')).rejects.toMatchObject(released);
@@ -122,8 +117,7 @@ export function connectionContract(suite: PoolSuite): void {
     await expect(suite.pool.getConnection()).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', unavailable: true });
     await expect(suite.pool.query('SELECT 1')).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED' });
     await connection.beginTransaction();
-    await connection.commit();
-    connection.release();
+    await commit(connection);
     await closing;
     expect(suite.pool.close()).toBe(closing);
   });

@@ -4,7 +4,7 @@ import type { PoolSuite } from './suite.js';
 
 /** Parameters, rows and refusals of single statements. */
 export function statementContract(suite: PoolSuite): void {
-  const { it, each } = suite;
+  const { it, each, begun, commit } = suite;
 
   it('binds parameters by number, not by place, and leaves quoted text alone', async () => {
     const sql = `SELECT $2 || '' AS second, $1 || '' AS first, '$1' AS quoted, "body" FROM notes -- $3 $4`;
@@ -114,10 +114,8 @@ export function statementContract(suite: PoolSuite): void {
 
   each('refuses %j outside of a transaction', ['SAVEPOINT a', '/* */ release a'], async (sql) => {
     await expect(suite.pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25P01' });
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
-    await connection.commit();
-    connection.release();
+    const connection = await begun();
+    await commit(connection);
   });
 
   it('publishes statements outside of a transaction, without their parameters, and none within one', async () => {
@@ -131,8 +129,7 @@ export function statementContract(suite: PoolSuite): void {
     await connection.query('SELECT missing FROM notes').catch(() => undefined);
     await connection.beginTransaction();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'a secret']);
-    await connection.commit();
-    connection.release();
+    await commit(connection);
     const milliseconds = expect.any(Number) as number;
     expect(published).toEqual([
       { sql: 'SELECT id FROM notes', milliseconds, rows: 0 },

@@ -5,11 +5,10 @@ import type { PoolSuite } from './suite.js';
 
 /** PostgreSQL closes connections by itself, and refuses what conflicts. */
 export function terminatedContract(suite: PoolSuite): void {
-  const { it, bodies } = suite;
+  const { it, bodies, begun, rollback } = suite;
 
   const terminated = async (): Promise<DatabaseConnection> => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
     await connection.query("SET LOCAL idle_in_transaction_session_timeout = '20ms'");
     await pause(400);
@@ -36,15 +35,13 @@ export function terminatedContract(suite: PoolSuite): void {
       `CREATE CONSTRAINT TRIGGER conflicting ${at} DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()`,
     );
     await expect(suite.pool.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id) VALUES (1)');
     await expect(connection.commit()).rejects.toMatchObject(temporary);
     await connection.beginTransaction();
     await connection.query('SET CONSTRAINTS ALL IMMEDIATE');
     await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
-    await connection.rollback();
-    connection.release();
+    await rollback(connection);
   });
   it('names the reason for which the server has closed the connection', async () => {
     const connection = await terminated();

@@ -4,29 +4,24 @@ import type { PoolSuite } from './suite.js';
 
 /** A transaction is stored whole or not at all. */
 export function transactionContract(suite: PoolSuite): void {
-  const { it, bodies } = suite;
+  const { it, bodies, begun, commit, rollback } = suite;
 
   it('stores what is committed', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'kept']);
-    await connection.commit();
-    connection.release();
+    await commit(connection);
     expect(await bodies()).toEqual(['kept']);
   });
 
   it('forgets what is rolled back', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
-    await connection.rollback();
-    connection.release();
+    await rollback(connection);
     expect(await bodies()).toEqual([]);
   });
 
   it('rolls back a connection that is released in a transaction, or destroys it', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
     connection.release();
     expect(await bodies()).toEqual([]);
@@ -37,8 +32,7 @@ export function transactionContract(suite: PoolSuite): void {
     const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
     await expect(begin).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     await connection.beginTransaction({ isolation: 'repeatable read' });
-    await connection.commit();
-    connection.release();
+    await commit(connection);
   });
 
   it('does not write in a read-only transaction, and writes again after it', async () => {
@@ -47,28 +41,24 @@ export function transactionContract(suite: PoolSuite): void {
     await expect(connection.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject({
       sqlState: '25006',
     });
-    await connection.rollback();
-    connection.release();
+    await rollback(connection);
     await suite.pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['a']);
     expect(await bodies()).toEqual(['a']);
   });
 
   it('keeps savepoints through query()', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
     await connection.query('SAVEPOINT half');
     await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['gone']);
     await connection.query('ROLLBACK TO SAVEPOINT half');
     await connection.query('RELEASE SAVEPOINT half');
-    await connection.commit();
-    connection.release();
+    await commit(connection);
     expect(await bodies()).toEqual(['kept']);
   });
 
   it('stores all or nothing when a statement failed before commit(), and says which', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
     await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
     const refusal = await connection.commit().catch((error: unknown) => error);
@@ -79,8 +69,7 @@ export function transactionContract(suite: PoolSuite): void {
 
   /** On SQLite the second INSERT rolls the whole transaction back; elsewhere it is an error in the text. */
   const afterConflict = async (): Promise<DatabaseConnection> => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['first']);
     await connection.query('INSERT OR ROLLBACK INTO notes (id) VALUES (1)').catch(() => undefined);
     return connection;
@@ -140,12 +129,10 @@ export function transactionContract(suite: PoolSuite): void {
   }
 
   it('refuses a second beginTransaction() while the first transaction is open, and commits the first', async () => {
-    const connection = await suite.pool.getConnection();
-    await connection.beginTransaction();
+    const connection = await begun();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
     await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
-    await connection.commit();
-    connection.release();
+    await commit(connection);
     await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_FINISHED' });
     expect(await bodies()).toEqual(['kept']);
   });
