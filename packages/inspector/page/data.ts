@@ -13,11 +13,9 @@ export interface Address {
 }
 
 function parseAddress(hash: string): Address {
-  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
-  const [view = '', item] = path.split('/');
-  const parameters = new URLSearchParams(query);
-  const [q, at] = [parameters.get('q'), parameters.get('at')];
-  return { view: view === '' ? 'now' : view, ...(item && { item }), ...(q && { q }), ...(at && { at }) };
+  const { pathname, searchParams } = new URL(hash.slice(1), location.origin);
+  const [, view = '', item] = pathname.split('/');
+  return { view: view || 'now', item, q: searchParams.get('q') ?? undefined, at: searchParams.get('at') ?? undefined };
 }
 
 export function formatAddress({ view, item, q, at }: Address): string {
@@ -28,10 +26,9 @@ export function formatAddress({ view, item, q, at }: Address): string {
 /** The view, item, filter and time that the page shows. */
 export const address = signal<Address>({ view: 'now' });
 
-/** Leads to an address; `replace` where the button "back" is not to return to the one before. */
-export function go(to: Address, how: 'push' | 'replace' = 'push'): void {
-  const hash = formatAddress(to);
-  if (hash !== location.hash) history[`${how}State`](undefined, '', hash);
+/** Shows another address in place of this one: the button "back" does not return here. */
+export function replace(to: Address): void {
+  history.replaceState(undefined, '', formatAddress(to));
   address.value = to;
 }
 
@@ -39,7 +36,8 @@ export function go(to: Address, how: 'push' | 'replace' = 'push'): void {
 export const state = signal<State | undefined>(undefined);
 export const now = computed((): Now | undefined => state.value?.now);
 export const boot = computed(() => state.value?.boot);
-export const requests = signal<ReadonlyMap<number, RequestSummary>>(new Map());
+/** The newest first. */
+export const requests = signal<readonly RequestSummary[]>([]);
 /** The process over ten minutes, the oldest first. */
 export const points = signal<readonly Point[]>([]);
 const MOST_POINTS = 300;
@@ -55,15 +53,13 @@ export const clear = (): void => void (cleared.value = new Map(troubles.value.ma
 export const lookedAt = signal(Date.now());
 export const connection = signal<'connecting' | 'live' | 'no response' | 'reconnecting'>('connecting');
 
-export const newest = computed(() => [...requests.value.values()].toSorted((one, other) => other.id - one.id));
-
 /** Requests of all recordings have names of their own: `<boot>-<id>`. */
 export const refOf = (id: number): string => `${boot.value ?? ''}-${id}`;
 
 /** The id of a request of the present recording; undefined of another one. */
-export function idOf(ref: string | undefined): number | undefined {
-  const [, of, id] = /^([\w-]+)-(\d+)$/.exec(ref ?? '') ?? [];
-  return of !== undefined && of === boot.value ? Number(id) : undefined;
+export function idOf(ref = ''): number | undefined {
+  const [of, id] = ref.split('-');
+  return of === boot.value ? Number(id) : undefined;
 }
 
 const MOST_REQUESTS = 1300;
@@ -72,25 +68,23 @@ const SILENT_MS = 3000;
 
 /** Takes a message of the server. Of another recording it is complete, and everything before it is void. */
 function take(message: State): void {
-  if (message.boot !== boot.value) {
-    requests.value = new Map();
-    points.value = [];
-  }
-  const { process: measured } = message.now;
-  if (measured.length > 0) points.value = [...points.value, ...measured].slice(-MOST_POINTS);
-  state.value = message;
-  const { troubles: all, requests: changed } = message;
-  if (all) troubles.value = all;
-  if (changed.length === 0) return;
-  const byId = new Map([...requests.value.values(), ...changed].map((request) => [request.id, request]));
+  const { now: current, troubles: all, requests: changed } = message;
+  const isSame = message.boot === boot.value;
+  const [former, measured] = isSame ? [requests.value, points.value] : [[], []];
+  const ids = new Set(changed.map(({ id }) => id));
   // The server keeps no more of them.
-  requests.value = new Map([...byId].toSorted(([one], [other]) => one - other).slice(-MOST_REQUESTS));
+  requests.value = [...changed, ...former.filter(({ id }) => !ids.has(id))]
+    .toSorted((one, other) => other.id - one.id)
+    .slice(0, MOST_REQUESTS);
+  points.value = [...measured, ...current.process].slice(-MOST_POINTS);
+  if (all) troubles.value = all;
+  state.value = message;
 }
 
 /** Follows the address, and asks the server for what has changed, while the tab is visible. */
 export async function connect(): Promise<never> {
   const follow = (): void => void (address.value = parseAddress(location.hash));
-  for (const event of ['hashchange', 'popstate']) addEventListener(event, follow);
+  addEventListener('hashchange', follow);
   follow();
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) lookedAt.value = Date.now();

@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals';
 import { type JSX, render } from 'preact';
-import { address, connect, connection, formatAddress, go, troubles } from './data.js';
+import { address, connect, connection, formatAddress, troubles } from './data.js';
 import { Graph } from './graph.js';
 import { Now } from './now.js';
 import { Requests } from './requests.js';
@@ -12,36 +12,36 @@ const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
   graph: Graph,
 };
 
-/** The views, what is wrong, and whether the page hears of it. */
-function Head(): JSX.Element {
-  const isWrong = troubles.value.length > 0;
-  return (
-    <>
-      <nav class="tabs" aria-label="Views">
-        {Object.keys(PANELS).map((view) => (
-          <a key={view} href={formatAddress({ view })} aria-current={address.value.view === view ? 'page' : undefined}>
-            {view}
-          </a>
-        ))}
-      </nav>
-      <button class="troubles" data-mood={isWrong ? 'bad' : undefined} onClick={() => go({ view: 'now' })}>
-        {troubleCount(troubles.value)}
-      </button>
-      <span class="connection" role="status" data-state={connection.value}>
-        {connection.value}
-      </span>
-    </>
-  );
-}
-
-/** A view that nobody looks at costs nothing. */
-function View(): JSX.Element {
+/** The views, what is wrong, and whether the page hears of it; below, the one view that somebody looks at. */
+function Page(): JSX.Element {
   const { view } = address.value;
   const Panel = PANELS[view] ?? Now;
   return (
-    <div class={`panel ${view}`} id={view}>
-      <Panel />
-    </div>
+    <>
+      <header class="top chips">
+        <h1 class="chips">
+          <img src="assets/icon.svg" alt="" width="22" height="22" /> Ambit inspector
+        </h1>
+        <div class="head chips">
+          <nav class="tabs" aria-label="Views">
+            {Object.keys(PANELS).map((name) => (
+              <a key={name} href={formatAddress({ view: name })} aria-current={name === view ? 'page' : undefined}>
+                {name}
+              </a>
+            ))}
+          </nav>
+          <a class="toggle" data-mood={troubles.value.length > 0 ? 'bad' : undefined} href="#/now">
+            {troubleCount(troubles.value)}
+          </a>
+          <span class="connection" role="status" data-state={connection.value}>
+            {connection}
+          </span>
+        </div>
+      </header>
+      <main class={`panel ${view}`} id={view}>
+        <Panel />
+      </main>
+    </>
   );
 }
 
@@ -51,10 +51,4 @@ effect(() => {
 });
 
 void connect();
-for (const [id, part] of [
-  ['head', <Head />],
-  ['view', <View />],
-] as const) {
-  const place = document.getElementById(id);
-  if (place) render(part, place);
-}
+render(<Page />, document.body);

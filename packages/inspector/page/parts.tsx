@@ -1,13 +1,14 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
+import { hasPlan } from '../src/plan.js';
 import type { Cause } from '../src/wire.js';
 import { read } from './data.js';
 import type { Mark } from './words.js';
 
 export function Badge({ text, mood }: Mark): JSX.Element {
   return (
-    <span class="badge" data-mood={mood || undefined}>
+    <span class="badge" data-mood={mood}>
       {text}
     </span>
   );
@@ -24,18 +25,16 @@ export function Sql({ text }: { readonly text: string }): JSX.Element {
 }
 
 /** Items whose order is kept while somebody points at them, with the handlers that notice that. @param about - what is shown at all */
-export function useStill<T>(items: readonly T[], idOf: (item: T) => unknown, about = '') {
-  const isOver = useSignal(false);
-  const kept = useRef<{ readonly about: string; readonly items: readonly T[] } | undefined>(undefined);
-  const { items: still = [], about: former } = kept.current ?? {};
-  const before = isOver.value && former === about && still.length > 0 ? still : items;
-  const current = new Map(items.map((item) => [idOf(item), item]));
-  const shown = before.map((item) => current.get(idOf(item)) ?? item);
-  kept.current = { about, items: shown };
-  for (const item of before) current.delete(idOf(item));
+export function useStill<T extends { readonly id: number | string }>(items: readonly T[], about = '') {
+  const kept = useSignal<{ readonly about: string; readonly items: readonly T[] } | undefined>(undefined);
+  const current = new Map(items.map((item) => [item.id, item]));
+  const still = kept.value?.about === about ? kept.value.items : [];
+  const shown = still.length > 0 ? still.map((item) => current.get(item.id) ?? item) : items;
+  for (const { id } of shown) current.delete(id);
   const handlers = {
-    onPointerEnter: ({ pointerType }: PointerEvent) => void (isOver.value = pointerType === 'mouse'),
-    onPointerLeave: () => void (isOver.value = false),
+    onPointerEnter: ({ pointerType }: PointerEvent) =>
+      void (kept.value = pointerType === 'mouse' ? { about, items: shown } : undefined),
+    onPointerLeave: () => void (kept.value = undefined),
   };
   return { shown, newer: current.size, handlers };
 }
@@ -50,23 +49,20 @@ export function Reading({ path }: { readonly path: string }): JSX.Element {
       (error: unknown) => (text.value = String(error).replace(/^TimeoutError.*/, 'No response within 3 s')),
     );
   }, [path]);
-  return <pre class="explanation">{text}</pre>;
+  return <pre class="note">{text}</pre>;
 }
 
 /** The plan of a statement, once somebody asks for it. */
 function Plan({ sql }: { readonly sql: string }): JSX.Element | null {
   const isAsked = useSignal(false);
-  if (!/^(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/i.test(sql)) return null;
+  if (!hasPlan(sql)) return null;
   if (isAsked.value) return <Reading path={`plan?sql=${encodeURIComponent(sql)}`} />;
   return (
-    <button class="toggle open" onClick={() => (isAsked.value = true)}>
+    <button class="toggle" onClick={() => (isAsked.value = true)}>
       Explain the plan
     </button>
   );
 }
-
-/** A line of code. */
-export const Place = ({ where }: { readonly where: string }): JSX.Element => <code>{where}</code>;
 
 interface CauseProps extends Omit<Cause, 'error' | 'id'> {
   /** Beside its kind. */
@@ -77,20 +73,19 @@ interface CauseProps extends Omit<Cause, 'error' | 'id'> {
 /** Why something is wrong, and where; of one occurrence, or of all of them. */
 export function CauseCard({ kind, cause, where, caller, sql, fix, children, more }: CauseProps): JSX.Element {
   return (
-    <article class="card trouble" data-kind={kind}>
+    <article class="card trouble stack" data-kind={kind}>
       <header class="chips">
         <Badge text={kind} mood="bad" />
         {children}
       </header>
-      <h2 class="cause">{cause}</h2>
+      <h2>{cause}</h2>
       {where !== undefined && (
-        <p>
-          <Place where={where} />
+        <p class="chips">
+          <code>{where}</code>
           {caller !== undefined && (
-            <>
-              {' '}
-              called by <Place where={caller} />
-            </>
+            <span>
+              called by <code>{caller}</code>
+            </span>
           )}
         </p>
       )}

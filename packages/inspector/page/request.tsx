@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
 import { BAD } from '../src/kinds.js';
 import type { ExplainedRequest, RequestDetails, Step } from '../src/wire.js';
-import { Badge, badgeOf, CauseCard, Place, Sql } from './parts.js';
-import { clock, duration, lastOf, lifetimeOf, type Mark, marksOf, stateMark, stepName, times } from './words.js';
+import { Badge, badgeOf, CauseCard, Sql } from './parts.js';
+import { clock, duration, lastOf, colorOf, depthOf, type Mark, marksOf, stateMark, stepName, times } from './words.js';
 
 /** Everything about one request, from what went wrong to each of its steps. @param at - the id of the trouble to look at */
 export function RequestView({ request, at }: { request: ExplainedRequest; at?: string | undefined }): JSX.Element {
@@ -10,11 +10,11 @@ export function RequestView({ request, at }: { request: ExplainedRequest; at?: s
   const cause = causes.find(({ id }) => id === at) ?? causes[0];
   const marks: Mark[] = [
     stateMark(request),
-    { text: milliseconds === undefined ? 'in progress' : duration(milliseconds), mood: '' },
+    { text: milliseconds === undefined ? 'in progress' : duration(milliseconds) },
     ...marksOf(request),
   ];
   return (
-    <div class="request-view">
+    <div class="request-view stack">
       <header>
         <h2>
           <span class="method">{method}</span> {route}
@@ -37,23 +37,22 @@ export function RequestView({ request, at }: { request: ExplainedRequest; at?: s
   );
 }
 
-type Fold = readonly [Step, ...Step[]];
+type Fold = [Step, ...Step[]];
 
-/** So many steps in a row that are alike are one row. */
-const FOLDED = 5;
-
-/** Folds what an N+1 sends into one: sixty rows that are alike hide the others. */
+/** Steps that are alike, as an N+1 sends them, are one: sixty equal rows hide the others. */
 function foldSteps(steps: readonly Step[]): Fold[] {
-  const runs: [Step, ...Step[]][] = [];
+  const runs: Fold[] = [];
   for (const step of steps) {
     const run = runs.at(-1);
-    const { kind, sql, host, span } = run?.[0] ?? {};
-    const isSame = step.kind === kind && step.sql === sql && step.host === host && step.span === span;
-    if (run && isSame && (kind === 'statement' || kind === 'call')) run.push(step);
+    const isSent = step.kind === 'statement' || step.kind === 'call';
+    const isAlike = FOLDED_BY.every((fact) => run?.[0][fact] === step[fact]);
+    if (run && isSent && isAlike) run.push(step);
     else runs.push([step]);
   }
-  return runs.flatMap((run): Fold[] => (run.length >= FOLDED ? [run] : run.map((step): Fold => [step])));
+  return runs;
 }
+
+const FOLDED_BY = ['kind', 'sql', 'host', 'span', 'error'] as const;
 
 /** The steps of a request in order. @param at - the step to look at */
 function Waterfall({ request, at }: { request: RequestDetails; at: Step | undefined }): JSX.Element {
@@ -64,13 +63,9 @@ function Waterfall({ request, at }: { request: RequestDetails; at: Step | undefi
   return (
     <>
       <div class="waterfall" role="table" aria-label="What happened, in order">
-        {foldSteps(steps).map((fold, i) => {
-          const [first, ...others] = fold;
-          const { at: from, took = 0 } = others.at(-1) ?? first;
-          const step = others.length === 0 ? first : { ...first, took: from + took - first.at };
-          const isAt = at !== undefined && fold.includes(at);
-          return <Row key={i} request={request} step={step} times={fold.length} length={length} isAt={isAt} />;
-        })}
+        {foldSteps(steps).map((fold, i) => (
+          <Row key={i} request={request} fold={fold} length={length} isAt={at !== undefined && fold.includes(at)} />
+        ))}
       </div>
       {dropped > 0 && <p class="hint">and {times(dropped, 'more step')}, which were not kept</p>}
     </>
@@ -79,46 +74,46 @@ function Waterfall({ request, at }: { request: RequestDetails; at: Step | undefi
 
 interface RowProps {
   readonly request: RequestDetails;
-  readonly step: Step;
-  /** The number of steps that it stands for. */
-  readonly times: number;
+  /** The steps that it stands for. */
+  readonly fold: Fold;
   readonly length: number;
   readonly isAt: boolean;
 }
 
-function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Element {
-  const { steps, status } = request;
+function Row({ request, fold, length, isAt }: RowProps): JSX.Element {
+  const [step] = fold;
   const { kind, at, span, sql, error, where, outside, doing } = step;
-  const { box } = steps.find((one) => one.kind === 'scope' && one.span === span && span !== undefined) ?? {};
-  const isOpen = kind === 'scope' && step.took === undefined;
-  const took = isOpen ? length - at : (step.took ?? 0);
-  const name = kind === 'scope' && box !== undefined ? `${lastOf(box)} scope` : stepName(step, request);
+  const { box = '' } =
+    request.steps.find((one) => one.kind === 'scope' && one.span === span && span !== undefined) ?? {};
+  const last = fold.at(-1) ?? step;
+  const isOpen = kind === 'scope' && last.took === undefined;
+  const took = (isOpen ? length : last.at + (last.took ?? 0)) - at;
+  const name = kind === 'scope' && box !== '' ? `${lastOf(box)} scope` : stepName(step, request);
   const text = textOf(step, stateMark(request).text);
+  const mood = moodOf(step, request.status);
+  const color = mood === undefined && box !== '' ? colorOf(box) : undefined;
   return (
     <div
       class="row"
       role="row"
       data-kind={kind}
-      data-mood={moodOf(step, status) || undefined}
-      data-lifetime={box === undefined ? undefined : lifetimeOf(box)}
+      data-mood={mood}
       data-at={isAt ? '' : undefined}
-      style={{ '--depth': String((box?.split(' > ').length ?? 1) - 1) }}
+      style={{ '--depth': String(depthOf(box)), '--color': color }}
     >
-      <span class="label" role="cell" title={[name, text, sql, error, where].filter(Boolean).join(' ')}>
-        {often > 1 && <b>{often}×</b>}
+      <span class="label" role="cell">
+        {fold.length > 1 && <b>{fold.length}×</b>}
         {name !== '' && <b>{name}</b>}
         {text !== '' && <span>{text}</span>}
-        {outside && <Badge text="outside" mood="" />}
+        {outside && <Badge text="outside" />}
         {sql !== undefined && <Sql text={sql} />}
         {error !== undefined && <em>{error}</em>}
         {doing !== undefined && <span class="hint">{doing}</span>}
-        {where !== undefined && <Place where={where} />}
+        {where !== undefined && <code>{where}</code>}
       </span>
-      <span class="track" role="cell">
-        <i class="bar" style={{ '--at': String(at / length), '--took': String(took / length) }} />
-      </span>
+      <i class="bar" role="cell" style={{ '--at': String(at / length), '--took': String(took / length) }} />
       <span class="took" role="cell">
-        {took > 0 ? duration(took) : ''}
+        {took > 0 && duration(took)}
       </span>
     </div>
   );
@@ -128,9 +123,9 @@ function Row({ request, step, times: often, length, isAt }: RowProps): JSX.Eleme
 function moodOf({ kind, error, heldBy, status: its = 0 }: Step, status = 0): Mark['mood'] {
   if (kind === 'commit') return 'good';
   // To roll back and respond with a status of 4xx is what the application has decided.
-  if (kind === 'rollback' && status >= 400 && status < 500) return '';
+  if (kind === 'rollback' && status >= 400 && status < 500) return undefined;
   if (error !== undefined || its >= 500 || BAD.has(kind)) return 'bad';
-  return heldBy === undefined ? '' : 'warn';
+  return heldBy === undefined ? undefined : 'warn';
 }
 
 function textOf({ kind, key = '', path = [], ...step }: Step, state: string): string {

@@ -21,8 +21,9 @@ export const times = (number: number, one: string): string => `${count(number)} 
 /** The last part of `application > request`. */
 export const lastOf = (box: string): string => box.split(' > ').at(-1) ?? box;
 
-/** The colour number of a kind of scope, by its depth; there are four. */
-export const lifetimeOf = (box: string): string => String((box.split(' > ').length - 1) % 4);
+export const depthOf = (box: string): number => box.split(' > ').length - 1;
+/** The colour of a kind of scope, by its depth; there are four. */
+export const colorOf = (box: string): string => `var(--lifetime-${depthOf(box) % 4})`;
 
 export const troubleCount = (troubles: readonly Trouble[]): string =>
   troubles.length === 0 ? 'no trouble' : times(troubles.length, 'trouble');
@@ -53,15 +54,15 @@ export const listLine = (shown: number, arrived: number): string =>
 /** A word about a request or one of its parts. */
 export interface Mark {
   readonly text: string;
-  readonly mood: '' | 'bad' | 'good' | 'warn';
+  readonly mood?: 'bad' | 'good' | 'warn' | undefined;
 }
 
 /** The status of the response, or the state of a request without one. */
 export function stateMark({ state, method, status = 0 }: RequestSummary): Mark {
-  if (state === 'open') return { text: 'open', mood: '' };
+  if (state === 'open') return { text: 'open' };
   if (state === 'aborted') return { text: 'aborted', mood: 'bad' };
-  if (isWork({ method })) return status >= 500 ? { text: 'failed', mood: 'bad' } : { text: 'done', mood: '' };
-  return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
+  if (isWork({ method })) return status >= 500 ? { text: 'failed', mood: 'bad' } : { text: 'done' };
+  return { text: String(status), mood: status >= 500 ? 'bad' : status >= 400 ? 'warn' : undefined };
 }
 
 /** News, but no bad ones. */
@@ -72,15 +73,15 @@ export function marksOf({ troubles, outcome, failedAttempts, statements, rows, s
   const word = outcome === 'refused' ? 'no connection' : outcome === 'unknown' ? 'commit unknown' : outcome;
   // To roll back and respond with a status of 4xx is what the application has decided.
   const isRefusal = outcome === 'rolled back' && status >= 400 && status < 500;
-  const moodOfOutcome = outcome === 'committed' ? 'good' : isRefusal ? '' : 'bad';
+  const moodOfOutcome = outcome === 'committed' ? 'good' : isRefusal ? undefined : 'bad';
   const marks: (Mark | false)[] = [
     ...troubles
       .filter((kind) => kind !== 'aborted')
       .map((kind): Mark => ({ text: kind, mood: WARNINGS.has(kind) ? 'warn' : 'bad' })),
     word !== undefined && { text: word, mood: moodOfOutcome },
     failedAttempts > 0 && { text: times(failedAttempts, 'attempt'), mood: 'warn' },
-    statements > 0 && { text: `${statements} SQL`, mood: '' },
-    rows >= 1000 && { text: `${count(rows)} rows`, mood: '' },
+    statements > 0 && { text: `${statements} SQL` },
+    rows >= 1000 && { text: `${count(rows)} rows` },
   ];
   return marks.filter((mark) => mark !== false);
 }
