@@ -100,7 +100,7 @@ export function poolContract(
         const rows = await suite.pool.query<{ body: string }>('SELECT body FROM notes ORDER BY id');
         return rows.map(({ body }) => body);
       },
-      begun: async () => {
+      begin: async () => {
         const connection = await suite.pool.getConnection();
         await connection.beginTransaction();
         return connection;

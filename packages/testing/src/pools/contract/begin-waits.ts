@@ -3,7 +3,7 @@ import type { PoolSuite } from './suite.js';
 
 /** A BEGIN waits while another pool of the database writes. */
 export function beginWaitsContract(suite: PoolSuite): void {
-  const { it, each, bodies, begun, commit, rollback } = suite;
+  const { it, each, bodies, begin, commit, rollback } = suite;
 
   describe.each(suite.kind.beginWaits ? ['another pool'] : [])('while %s holds the lock to write', () => {
     let unlock: () => Promise<void>;
@@ -18,7 +18,7 @@ export function beginWaitsContract(suite: PoolSuite): void {
 
     const expectNoTransaction = async (): Promise<void> => {
       await suite.pool.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['acknowledged']);
-      const next = await begun();
+      const next = await begin();
       await rollback(next);
       expect(await bodies()).toEqual(['acknowledged']);
     };

@@ -3,7 +3,7 @@ import type { PoolSuite } from './suite.js';
 
 /** Callers check connections out, wait for them and release them; a pool that closes waits for them. */
 export function connectionContract(suite: PoolSuite): void {
-  const { it, each, bodies, begun, commit, rollback } = suite;
+  const { it, each, bodies, begin, commit, rollback } = suite;
 
   it('refuses a second release, and the next user keeps the connection', async () => {
     const first = await suite.pool.getConnection();
@@ -84,7 +84,7 @@ export function connectionContract(suite: PoolSuite): void {
   });
 
   it('does not let a failed statement affect the next user', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
     await rollback(connection);
     expect(await bodies()).toEqual([]);
@@ -94,7 +94,7 @@ export function connectionContract(suite: PoolSuite): void {
     'waits only so long for connections that are checked out, and refuses them a late %s()',
     ['commit', 'query'] as const,
     async (late) => {
-      const connection = await begun();
+      const connection = await begin();
       await suite.pool.close();
       const used = late === 'commit' ? connection.commit() : connection.query('SELECT 1');
       await expect(used).rejects.toMatchObject({ code: 'AMBIT_TX_POOL_CLOSED', status: 503 });
@@ -102,7 +102,7 @@ export function connectionContract(suite: PoolSuite): void {
   );
 
   it('accepts a late rollback(), which closing has done, and a late release(), once', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await suite.pool.close();
     await rollback(connection);
     const released = { code: 'AMBIT_TX_FINISHED' };

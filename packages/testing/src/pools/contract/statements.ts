@@ -4,7 +4,7 @@ import type { PoolSuite } from './suite.js';
 
 /** Parameters, rows and refusals of single statements. */
 export function statementContract(suite: PoolSuite): void {
-  const { it, each, begun, commit } = suite;
+  const { it, each, begin, commit } = suite;
 
   it('binds parameters by number, not by place, and leaves quoted text alone', async () => {
     const sql = `SELECT $2 || '' AS second, $1 || '' AS first, '$1' AS quoted, "body" FROM notes -- $3 $4`;
@@ -114,7 +114,7 @@ export function statementContract(suite: PoolSuite): void {
 
   each('refuses %j outside of a transaction', ['SAVEPOINT a', '/* */ release a'], async (sql) => {
     await expect(suite.pool.query(sql)).rejects.toMatchObject({ code: 'AMBIT_TX_STATEMENT_FAILED', sqlState: '25P01' });
-    const connection = await begun();
+    const connection = await begin();
     await commit(connection);
   });
 

@@ -10,7 +10,7 @@ export interface PoolSuite {
   /** The bodies of all notes, by their id. */
   readonly bodies: () => Promise<string[]>;
   /** A connection of `pool` with an open transaction. */
-  readonly begun: () => Promise<DatabaseConnection>;
+  readonly begin: () => Promise<DatabaseConnection>;
   /** Commits, and returns the connection to its pool. */
   readonly commit: (connection: DatabaseConnection) => Promise<void>;
   readonly rollback: (connection: DatabaseConnection) => Promise<void>;

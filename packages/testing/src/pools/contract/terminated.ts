@@ -5,10 +5,10 @@ import type { PoolSuite } from './suite.js';
 
 /** PostgreSQL closes connections by itself, and refuses what conflicts. */
 export function terminatedContract(suite: PoolSuite): void {
-  const { it, bodies, begun, rollback } = suite;
+  const { it, bodies, begin, rollback } = suite;
 
   const terminated = async (): Promise<DatabaseConnection> => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
     await connection.query("SET LOCAL idle_in_transaction_session_timeout = '20ms'");
     await pause(400);
@@ -35,7 +35,7 @@ export function terminatedContract(suite: PoolSuite): void {
       `CREATE CONSTRAINT TRIGGER conflicting ${at} DEFERRED FOR EACH ROW EXECUTE FUNCTION conflict()`,
     );
     await expect(suite.pool.query('INSERT INTO notes (id) VALUES (1)')).rejects.toMatchObject(temporary);
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id) VALUES (1)');
     await expect(connection.commit()).rejects.toMatchObject(temporary);
     await connection.beginTransaction();

@@ -4,24 +4,24 @@ import type { PoolSuite } from './suite.js';
 
 /** A transaction is stored whole or not at all. */
 export function transactionContract(suite: PoolSuite): void {
-  const { it, bodies, begun, commit, rollback } = suite;
+  const { it, bodies, begin, commit, rollback } = suite;
 
   it('stores what is committed', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'kept']);
     await commit(connection);
     expect(await bodies()).toEqual(['kept']);
   });
 
   it('forgets what is rolled back', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
     await rollback(connection);
     expect(await bodies()).toEqual([]);
   });
 
   it('rolls back a connection that is released in a transaction, or destroys it', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
     connection.release();
     expect(await bodies()).toEqual([]);
@@ -29,8 +29,8 @@ export function transactionContract(suite: PoolSuite): void {
 
   it('refuses an isolation level that it does not know, and has not begun then', async () => {
     const connection = await suite.pool.getConnection();
-    const begin = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
-    await expect(begin).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
+    const beginning = connection.beginTransaction({ isolation: 'serializable; DROP TABLE notes' as 'serializable' });
+    await expect(beginning).rejects.toMatchObject({ code: 'AMBIT_OPTION' });
     await connection.beginTransaction({ isolation: 'repeatable read' });
     await commit(connection);
   });
@@ -47,7 +47,7 @@ export function transactionContract(suite: PoolSuite): void {
   });
 
   it('keeps savepoints through query()', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
     await connection.query('SAVEPOINT half');
     await connection.query('INSERT INTO notes (id, body) VALUES (2, $1)', ['gone']);
@@ -58,7 +58,7 @@ export function transactionContract(suite: PoolSuite): void {
   });
 
   it('stores all or nothing when a statement failed before commit(), and says which', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
     await connection.query('SELECT * FROM no_such_table').catch(() => undefined);
     const refusal = await connection.commit().catch((error: unknown) => error);
@@ -69,7 +69,7 @@ export function transactionContract(suite: PoolSuite): void {
 
   /** On SQLite the second INSERT rolls the whole transaction back; elsewhere it is an error in the text. */
   const afterConflict = async (): Promise<DatabaseConnection> => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['first']);
     await connection.query('INSERT OR ROLLBACK INTO notes (id) VALUES (1)').catch(() => undefined);
     return connection;
@@ -112,9 +112,9 @@ export function transactionContract(suite: PoolSuite): void {
       expect(outcomes[1 - victim]).toMatchObject({ status: 'fulfilled' });
       for (const [index, connection] of connections.entries()) {
         const late = connection.query('INSERT INTO shelves (id) VALUES ($1)', [index + 3]);
-        const commit = late.catch(() => undefined).then(() => connection.commit());
-        if (index === victim) await expect(commit).rejects.toMatchObject({ status: expect.any(Number) as number });
-        else await commit;
+        const committing = late.catch(() => undefined).then(() => connection.commit());
+        if (index === victim) await expect(committing).rejects.toMatchObject({ status: expect.any(Number) as number });
+        else await committing;
         connection.release();
       }
       const rows = await suite.pool.query('SELECT id, body FROM shelves ORDER BY id');
@@ -129,7 +129,7 @@ export function transactionContract(suite: PoolSuite): void {
   }
 
   it('refuses a second beginTransaction() while the first transaction is open, and commits the first', async () => {
-    const connection = await begun();
+    const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES (1, $1)', ['kept']);
     await expect(connection.beginTransaction()).rejects.toMatchObject({ code: 'AMBIT_TX_ALREADY_OPEN' });
     await commit(connection);
