@@ -116,8 +116,10 @@ export class Inspector {
     const record = store.arrive({ raw, method: raw.method ?? '', route });
     // As Symfony's profiler names it; a log line of the response can have it, too.
     response.setHeader(LINK_HEADER, `${this.#settings.path}/#/requests/${this.#boot}-${record.id}`);
-    const finish = (): void => store.complete(record, response.writableFinished ? response.statusCode : undefined);
-    response.on('close', finish);
+    response.on('close', () => {
+      if (isEndless(raw, response)) record.summary.endless = true;
+      store.complete(record, response.writableFinished ? response.statusCode : undefined);
+    });
     this.#request.run(record, next);
   }
 
@@ -198,3 +200,8 @@ export class Inspector {
     this.#request.disable();
   }
 }
+
+/** An event stream, or a WebSocket, which a host has made a response for. */
+const isEndless = ({ headers }: IncomingMessage, response: ServerResponse): boolean =>
+  String(response.getHeader('content-type')).startsWith('text/event-stream') ||
+  (headers.upgrade === 'websocket' && !response.headersSent);

@@ -127,10 +127,11 @@ export class RequestRecord {
 
   /** It failed, was not committed, was aborted, took long, or has a trouble of another kind. */
   get trouble(): boolean {
-    const { state, status = 0, milliseconds = 0, outcome = 'committed', troubles } = this.summary;
-    if (troubles.length > 0 || state === 'aborted' || status >= 500 || milliseconds >= this.#slowMs) return true;
+    const { state, status = 0, milliseconds = 0, outcome = 'committed', troubles, endless } = this.summary;
+    const isCut = endless !== true && (state === 'aborted' || milliseconds >= this.#slowMs);
+    if (troubles.length > 0 || status >= 500 || isCut) return true;
     // To roll back and respond with a status of 4xx is what the application has decided.
-    return outcome !== 'committed' && !(outcome === 'rolled back' && status >= 400);
+    return outcome !== 'committed' && !(outcome === 'rolled back' && (status >= 400 || state === 'aborted'));
   }
 
   /** There may be something wrong, also where the response was as it should be. */

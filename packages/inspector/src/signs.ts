@@ -178,7 +178,7 @@ const RULES = {
   },
   'idle transaction': {
     fix: 'It kept its connection and its locks meanwhile: do the other work before BEGIN or after COMMIT.',
-    find: idleTransactions,
+    find: (request) => idlesOf(request, false),
   },
   'slow call': {
     fix: 'Give the call a time limit, and pass IRequestSignal on to it.',
@@ -229,6 +229,8 @@ const FIX_OF_CODE: readonly (readonly [RegExp, string])[] = [
 
 /** One statement as often as this, in one request, is an N+1. */
 export const MOST_ALIKE = 5;
+/** Statements that give as many rows as this, on average, are pages of a list. */
+const PAGE = 10;
 /** The rows that a request may read. */
 export const MANY_ROWS = 10_000;
 /** A statement, a call or a wait of this long is looked at. */
@@ -239,8 +241,8 @@ const CALL_IN_TRANSACTION_MS = 250;
 const LONG_CALL_MS = 1000;
 /** The codes of a conflict between transactions. */
 const CONFLICT = /\b(?:40P01|40001)\b/;
-/** The codes of what was cancelled. */
-const CANCELLED = /\b(?:57014|AMBIT_TX_ABORTED|AbortError)\b/;
+/** The codes of what was cancelled, but not by a time limit of the database. */
+const CANCELLED = /\b(?:57014(?!.*(?:timeout|max_))|AMBIT_TX_ABORTED|AbortError|ERR_STREAM_PREMATURE_CLOSE)\b/;
 
 /** They explain nothing of the time of a request. */
 const TIMELESS: ReadonlySet<TroubleKind> = new Set([
@@ -256,11 +258,22 @@ const TIMELESS: ReadonlySet<TroubleKind> = new Set([
   'survived rollback',
 ]);
 
+/** They say nothing of a response that goes on for as long as its client likes. */
+const OF_LENGTH: ReadonlySet<TroubleKind> = new Set(['aborted', 'many rows', 'N+1', 'slow']);
+
 /** The fix of a kind of trouble, where the evidence has none. */
 export const fixOf = (kind: TroubleKind): string => RULES[kind].fix;
 
+/** When the client disconnects, what goes on is cancelled, and what comes then is refused. */
+function followsFromAbort({ state, milliseconds = 0 }: RequestDetails, step: Step): boolean {
+  const { kind, error } = step;
+  if (state !== 'aborted' || error === undefined || kind === 'disposed' || CONFLICT.test(error)) return false;
+  return ends(step) >= milliseconds || CANCELLED.test(error);
+}
+
 /** The troubles of a request, each cause once. */
-export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
+export function signsOf(details: RequestDetails, limits: Limits): Sign[] {
+  const request = { ...details, steps: details.steps.filter((step) => !followsFromAbort(details, step)) };
   const found = Object.entries<Rule>(RULES).flatMap(([kind, { find = () => [] }]) =>
     find(request, limits).map((one) => signOf({ kind: kind as TroubleKind, ...one })),
   );
@@ -272,7 +285,9 @@ export function signsOf(request: RequestDetails, limits: Limits): Sign[] {
     return shownAs === undefined || !kinds.has(shownAs);
   });
   const explained = causes.reduce((sum, { kind, lost = Infinity }) => sum + (TIMELESS.has(kind) ? 0 : lost), 0);
-  const shown = causes.filter(({ kind }) => kind !== 'slow' || explained < (request.milliseconds ?? 0) / 2);
+  const isShown = ({ kind }: Sign): boolean =>
+    request.endless ? !OF_LENGTH.has(kind) : kind !== 'slow' || explained < (request.milliseconds ?? 0) / 2;
+  const shown = causes.filter(isShown);
   return shown.filter(({ id }, i) => shown.findIndex((one) => one.id === id) === i);
 }
 
@@ -326,9 +341,14 @@ const evidence = (step: Step, cause: string): Evidence => {
 /** A response of 4xx is what the application has decided, whatever led to it. */
 const isRefusal = ({ status = 0 }: RequestDetails): boolean => status >= 400 && status < 500;
 
-const isFailure = (request: RequestDetails): boolean =>
-  (request.status ?? 0) >= 500 ||
-  (!isRefusal(request) && (request.outcome === 'rolled back' || request.outcome === 'unknown'));
+/** A handler that failed after the headers has ended the connection: no client did. */
+const isCutOff = ({ state, steps }: RequestDetails): boolean => state === 'aborted' && of(steps, 'threw').length > 0;
+
+function isFailure(request: RequestDetails): boolean {
+  const { state, status = 0, outcome } = request;
+  if (state === 'aborted' || status >= 500) return status >= 500 || isCutOff(request);
+  return !isRefusal(request) && (outcome === 'rolled back' || outcome === 'unknown');
+}
 
 /** A request that was refused has only failures for which no client can be the reason: a key that cannot be resolved. */
 function failedServices(request: RequestDetails): Evidence[] {
@@ -360,12 +380,8 @@ const failedAs = (kind: string, { steps }: RequestDetails): Step[] =>
 const kindOf = (error: string): string | undefined => FAILURES.find(([, code]) => code.test(error))?.[0];
 
 function failedStatements(request: RequestDetails): Evidence[] {
-  return failedAs('failed statement', request).flatMap((step) => {
-    // It was cancelled because its client disconnected.
-    const isCancelled = request.state === 'aborted' && CANCELLED.test(step.error ?? '');
-    const isTrouble = isFailure(request) && !isCancelled;
-    return isTrouble ? [evidence(step, `The database refused the statement: ${step.error}`)] : [];
-  });
+  const all = isFailure(request) ? failedAs('failed statement', request) : [];
+  return all.map((step) => evidence(step, `The database refused the statement: ${step.error}`));
 }
 
 const refusedCommits = ({ steps }: RequestDetails): Step[] =>
@@ -405,10 +421,12 @@ function conflictOf(kind: keyof typeof IN_THE_WAY, request: RequestDetails, { er
 }
 
 /** An error that is accounted for by a statement, a service or COMMIT is not counted again. */
-function failedHandlers({ status = 0, steps, route, method }: RequestDetails): Evidence[] {
+function failedHandlers(request: RequestDetails): Evidence[] {
+  const { status = 0, steps, route, method } = request;
   const all = of(steps, 'threw');
   const second = all.find(({ error = '' }) => error.includes('ERR_HTTP_HEADERS_SENT'));
-  const thrown = second ?? (status < 500 ? undefined : all.find(({ known }) => known !== true));
+  const isFailed = status >= 500 || isCutOff(request);
+  const thrown = second ?? (isFailed ? all.find(({ known }) => known !== true) : undefined);
   if (!thrown) return [];
   // The stack of a time limit has no line of the application, but its call has.
   const { where } = thrown.where === undefined ? (of(steps, 'call').findLast(isOf(thrown)) ?? thrown) : thrown;
@@ -456,15 +474,18 @@ function waitOf({ took, error, pool }: Step): string {
     : `Got no connection${of} after ${ms(took)} (${error})`;
 }
 
+const SECOND = 'A second connection is taken inside of a transaction that holds one';
+
 function secondConnections(request: RequestDetails): Evidence[] {
-  return waitsOf(request).flatMap(([step, begun]) => {
+  const waits = waitsOf(request).flatMap(([step, begun]): Evidence[] => {
     if (begun === undefined) return [];
     const { took } = step;
     // A transaction that waits has sent no statement: the last one before it is known.
     const where = step.where ?? request.steps.findLast((one) => one.at <= step.at && one.where !== undefined)?.where;
-    const cause = `A second connection is taken inside of a transaction that holds one: ${waitOf(step)}, and kept its own`;
+    const cause = `${SECOND}: ${waitOf(step)}, and kept its own`;
     return [{ cause, where, about: where === undefined ? request.route : undefined, lost: took, step }];
   });
+  return [...waits, ...idlesOf(request, true)];
 }
 
 /** All of them are one trouble, which follows from second connections where their holders wait for those. */
@@ -474,7 +495,7 @@ function shortages(request: RequestDetails): Evidence[] {
     const { took, doing, heldAt, heldBy, where, shares, pool } = step;
     const cause = doing === undefined ? waitOf(step) : `${waitOf(step)}; ${doing}`;
     const fix = doing !== undefined && heldBy === undefined ? BUSY_POOL : undefined;
-    const into = [`leak ${heldAt}`, `second connection ${heldBy}`, `pool ${pool ?? ''}`];
+    const into = [`leak ${heldAt}`, `second connection ${heldBy ?? shares?.[0]?.name}`, `pool ${pool ?? ''}`];
     return [{ cause, where: heldAt ?? where, about: heldBy, fix, lost: took, into, shares, pool, step }];
   });
 }
@@ -503,7 +524,7 @@ const isSame = (one: Step, other: Step): boolean =>
 function hiddenFailures(request: RequestDetails): Evidence[] {
   const { steps, status = 500, milliseconds = 0 } = request;
   const done = isWork(request) ? 'Was done' : `Responded ${status}`;
-  if (status >= 400) return [];
+  if (status >= 500) return [];
   const sent = steps.filter(({ kind, at }) => (kind === 'call' || kind === 'statement') && at <= milliseconds);
   return sent.flatMap((step, i): Evidence[] => {
     const { kind, host, method = '', sql = '', error = '', status: its = 0 } = step;
@@ -513,14 +534,17 @@ function hiddenFailures(request: RequestDetails): Evidence[] {
     if (!(hasFailed(step) || isRefused) || isRepeated || CANCELLED.test(error)) return [];
     if (kind === 'call') {
       const cause = `${done} although its call ${method} ${host} failed with ${its || error}`;
-      return [{ cause, where: step.where, about: host, fails: method !== 'GET', step }];
+      const fix = isRefusal(request) ? AT_FAULT : undefined;
+      return [{ cause, where: step.where, about: host, fix, fails: method !== 'GET', step }];
     }
-    if (kindOf(error) !== 'failed statement') return [];
+    if (kindOf(error) !== 'failed statement' || isRefusal(request)) return [];
     const fix = 'Pass the failure on, or say in the response what was not done; where it is meant, nothing is wrong.';
     const found = evidence(step, `${done} although the database refused a statement: ${error}`);
     return [{ ...found, fix, fails: WRITES.test(sql) }];
   });
 }
+
+const AT_FAULT = 'Respond 502 or 503: a status of 4xx says that the client is at fault, which is not to try again.';
 
 /** Nobody knows whether the other server has done it. */
 function repeatedCalls({ steps }: RequestDetails): Evidence[] {
@@ -545,7 +569,8 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
     kind === 'call' ? `${host} ${where}` : undone.has(span) ? `${span} ${sql}` : `${sql}`,
   );
   return groups.flatMap((same): Evidence[] => {
-    if (same.length < MOST_ALIKE || (same[0]?.kind === 'call' && isRetried(same))) return [];
+    const isPaged = same.reduce((sum, { rows = 0 }) => sum + rows, 0) >= PAGE * same.length;
+    if (same.length < MOST_ALIKE || isPaged || (same[0]?.kind === 'call' && isRetried(same))) return [];
     const [most = [], ...others] = groupedBy(same, ({ where = '' }) => where).toSorted(
       (one, other) => other.length - one.length,
     );
@@ -609,14 +634,15 @@ const FINDINGS: Readonly<Record<string, readonly [cause: string, shownAs?: Troub
   'file-write': ['A file was written while a transaction was open, which a rollback does not undo'],
   'child-process': ['A process was started while a transaction was open, which a rollback does not undo'],
   gap: ['A transaction was open for long without a statement, and kept its locks', 'idle transaction', AROUND],
-  'repeated-statement': ['One statement was sent again and again', 'N+1'],
   'too-many-statements': ['A request sent more statements than its budget', 'N+1'],
   'error-committed': ['What was written was committed, though the response refuses the work', 'error committed'],
   'error-rolled-back': ['What was written was rolled back, maybe the count of an attempt, as the response refuses'],
 };
 
 function findings({ steps }: RequestDetails): Evidence[] {
-  return of(steps, 'finding').map((step) => {
+  // The steps say better which statement is an N+1, and which is a page of a list.
+  const all = of(steps, 'finding').filter(({ found }) => found !== 'repeated-statement');
+  return all.map((step) => {
     const { found = '', key, at } = step;
     const [cause = `The transaction check found ${found}`, , fix] = FINDINGS[found] ?? [];
     const before = steps.findLast((one) => one.kind === 'statement' && one.where !== undefined && ends(one) < at);
@@ -629,8 +655,12 @@ function findings({ steps }: RequestDetails): Evidence[] {
 
 const ENDS: ReadonlySet<Step['kind']> = new Set(['commit', 'rollback', 'commit unknown'] as const);
 
-/** Between two of its statements, or between the last one and its end. */
-function idleTransactions(request: RequestDetails): Evidence[] {
+/**
+ * Between two of its statements, or between the last one and its end, a transaction waits for something else.
+ *
+ * @param forSecond - that is a second connection, and what is sent on it
+ */
+function idlesOf(request: RequestDetails, forSecond: boolean): Evidence[] {
   const { steps } = request;
   const found: Evidence[] = [];
   const isSecond = (since: number, end: number): boolean =>
@@ -647,16 +677,35 @@ function idleTransactions(request: RequestDetails): Evidence[] {
     const isLong = idle && isOfIt && at - idle.since >= (call && at >= call.at ? CALL_IN_TRANSACTION_MS : IDLE_MS);
     if (idle && isLong && !isSecond(idle.since, at)) {
       const { since, last } = idle;
-      const meanwhile = call ? `; meanwhile it waited for ${call.host}` : '';
-      const cause = `A transaction was open for ${ms(at - since)} without a statement${meanwhile}`;
+      const lost = at - since;
+      const others = steps.filter(
+        (one) => one.at >= since - 1 && one.at < at && (one.outside === true || ACQUIRES.has(one.kind)),
+      );
+      const isOfSecond = timeOf(others) >= lost / 2;
       // The time was lost after its last statement and before this one.
-      const shown = [call, last, step].find((one) => one?.where !== undefined);
-      found.push({ cause, where: shown?.where, lost: at - since, step: shown });
+      const shown = [...(isOfSecond ? others : [call, last]), step].find((one) => one?.where !== undefined);
+      const meanwhile = call ? `; meanwhile it waited for ${call.host}` : '';
+      const cause = isOfSecond
+        ? `${SECOND}, and kept its own for ${ms(lost)} without a statement`
+        : `A transaction was open for ${ms(lost)} without a statement${meanwhile}`;
+      if (isOfSecond === forSecond) found.push({ cause, where: shown?.where, lost, step: shown });
     }
     if (kind === 'begin' || (isOfIt && idle)) open.set(span, { since: at + took, last: step });
     if (ENDS.has(kind)) open.delete(span);
   }
   return found;
+}
+
+const ACQUIRES: ReadonlySet<Step['kind']> = new Set(['connection', 'no connection'] as const);
+
+/** The milliseconds in which one of the steps, in order, went on. */
+function timeOf(steps: readonly Step[]): number {
+  let [sum, end] = [0, 0];
+  for (const step of steps) {
+    sum += Math.max(0, ends(step) - Math.max(step.at, end));
+    end = Math.max(end, ends(step));
+  }
+  return sum;
 }
 
 /** A scope that is still open, or was closed long after the response of its request. */
@@ -670,8 +719,9 @@ export function leakOf(
   return { cause, where, about: box };
 }
 
-function aborted({ steps, milliseconds, method, route, state }: RequestDetails): Evidence[] {
-  if (state !== 'aborted') return [];
+function aborted(request: RequestDetails): Evidence[] {
+  const { steps, milliseconds, method, route, state } = request;
+  if (state !== 'aborted' || isCutOff(request)) return [];
   const end = steps.findIndex(({ kind }) => kind === 'aborted');
   const { kind, doing, sql, where } = steps.slice(0, end + 1).findLast((step) => step.where !== undefined) ?? {};
   const before = where === undefined ? '' : '; of what it did then only the line before is known';

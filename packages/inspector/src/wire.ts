@@ -103,6 +103,8 @@ export interface RequestSummary {
   readonly route: string;
   readonly arrived: number;
   readonly state: 'open' | 'responded' | 'aborted';
+  /** An event stream or a WebSocket: it goes on until its client leaves. */
+  readonly endless?: true;
   readonly status?: number;
   /** Until the response was complete, or the client disconnected. */
   readonly milliseconds?: number;

@@ -112,6 +112,11 @@ const FAULTS: readonly Fault[] = [
   { name: 'failed disposal', cause: /^IUpload could not be disposed: EvalError/ },
   { name: 'hidden failure', cause: /^Responded 200 although its call POST 127\.0\.0\.1:\d+ failed with 503/ },
   {
+    name: 'client at fault',
+    kind: 'hidden failure',
+    cause: /^Responded 404 although its call GET 127\.0\.0\.1:\d+ failed with 503/,
+  },
+  {
     name: 'swallowed statement',
     kind: 'hidden failure',
     cause: /^Responded 200 although the database refused a statement: .*23505/,
@@ -216,14 +221,27 @@ describe.each<[string, Database]>([
   });
   afterAll(() => app.close());
 
-  it('but none without trouble, nor of a request that the application refused', async () => {
+  it('but none without trouble, of a request that the application refused, or of a client that leaves a stream of events', async () => {
     for (const [path, status] of Object.entries({ fine: 200, refused: 409, waits: 200 }))
       expect(await app.ask(path)).toBe(status);
+    await app.ask('events', 1500);
+    const left = { route: '/events/:id', state: 'aborted', trouble: false };
+    await expect.poll(() => app.read('requests')).toContainEqual(expect.objectContaining(left));
     const troubles = await app.read<Trouble[]>('troubles');
     // The graph is wrong from the start. A busy machine may stop between any two lines, for longer than what is called long.
     const isOfTime = ({ kind, cause }: Trouble) =>
       /^(blocked loop|graph|slow)$/.test(kind) || /open for long/.test(cause);
     expect(troubles.filter((one) => !isOfTime(one))).toEqual([]);
+  });
+
+  it('one card for a client that leaves an export, with all that fails for it', async () => {
+    await app.ask('export', 500);
+    const ofExport = async (): Promise<Trouble[]> =>
+      (await app.read<Trouble[]>('troubles')).filter(({ routes }) => routes.includes('GET /export/:id'));
+    await expect.poll(ofExport).toHaveLength(1);
+    await sleep(500);
+    const where = expect.stringContaining(lineOf({ name: 'export', cause: /./ })) as string;
+    expect(await ofExport()).toMatchObject([{ kind: 'aborted', where }]);
   });
 
   it('and work without trouble as a request of the list, with its transaction', async () => {

@@ -141,10 +141,45 @@ finding: once, where the steps show more of it
 7 finding | found=repeated-statement
 → N+1
 
-aborted: a statement was cancelled for it
-1 statement | error=PostgresError 57014 canceled
-request | state=aborted | outcome=rolled back
+aborted: with what was cancelled for it, and what failed after it
+1 statement | error=PostgresError 57014 canceled: due to user request
+40 aborted
+30 statement | took=20 | error=PostgresError 08006 connection lost
+41 statement | error=TransactionError AMBIT_TX_FINISHED
+42 rollback | error=TransactionError AMBIT_TX_COMMIT_FAILED
+43 threw | error=Error ERR_HTTP_HEADERS_SENT
+request | state=aborted | outcome=rolled back | milliseconds=40
 → aborted
+
+failed handler: it ended the response, and no client did
+1 threw | error=TypeError | where=a.ts:1:1
+2 aborted
+request | state=aborted | milliseconds=2
+→ failed handler | where=a.ts:1:1
+
+endless: its client may leave, it may take long, and ask for news again and again
+0-9 statement | rows=9000
+5000 aborted
+request | state=aborted | milliseconds=5000 | endless=yes | rows=90000
+
+N+1: not for pages of rows
+0-9 statement | rows=20
+10 finding | found=repeated-statement
+
+second connection: its statements are why the transaction was idle
+0 begin | span=1
+1 statement | span=1
+2-20 statement | outside=yes | took=50 | where=second.ts:1:1
+300 statement | outside=yes | took=1000 | where=second.ts:1:1
+1350 commit | span=1
+→ second connection | where=second.ts:1:1 | cause=kept its own for 1.3 s
+→ N+1
+
+hidden failure: 4xx tells the client that it is at fault
+1 call | host=a:1 | method=GET | where=a.ts:1:1 | error=TypeError ECONNREFUSED
+2 call | host=b:1 | method=GET | where=b.ts:1:1 | status=404
+request | status=404
+→ hidden failure | where=a.ts:1:1 | cause=Responded 404 although its call GET a:1 failed | fix=502
 `;
 
 /** A request that went well. */

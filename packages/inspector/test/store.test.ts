@@ -5,8 +5,8 @@ import type { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import { listen, subscribeAll } from '../src/channels.js';
 import { Lateness } from '../src/loop.js';
-import type { RequestRecord } from '../src/requests.js';
-import { signOf } from '../src/signs.js';
+import { RequestRecord } from '../src/requests.js';
+import { signOf, signsOf } from '../src/signs.js';
 import { Troubles } from '../src/troubles.js';
 import { Store } from '../src/store.js';
 import { createApp, openRequest } from './support/app.js';
@@ -145,6 +145,16 @@ it('a statement that is sent more often from request to request, and clients tha
   expect(others).toEqual([]);
   expect(left).toMatchObject({ count: 3, cause: expect.stringMatching(/^Several clients disconnected/) });
   expect(grows?.cause).toBe('Sent 14 times; it grows from request to request (5, 6, 9, 10, 14)');
+});
+
+it('a full pool is no card of its own, where those who have its connections wait for a second one', () => {
+  const troubles = new Troubles();
+  const occurrence = { id: 1, name: 'GET /orders', failed: false };
+  const wait = { kind: 'connection', at: 0, took: 500, shares: [{ name: 'GET /orders', took: 900 }] } as const;
+  const waiting = { ...new RequestRecord(2, arrival, 0, 1000).details(0), steps: [wait] };
+  for (const sign of signsOf(waiting, { slowMs: 1000, limitMs: 1000 })) troubles.add(sign, 0);
+  troubles.add(signOf({ kind: 'second connection', cause: 'It takes two' }), 0, occurrence);
+  expect(troubles.all()).toMatchObject([{ kind: 'second connection', cause: expect.stringContaining('1 other') }]);
 });
 
 it('lateness is the time in which a timer was due and could not run', () => {

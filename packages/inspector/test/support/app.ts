@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
@@ -12,8 +12,8 @@ import { inspectorMiddleware } from '../../src/express.js';
 import { inspectorPlugin } from '../../src/fastify.js';
 import type { InspectorOptions } from '../../src/index.js';
 
-/** Returns the status to respond with, if it is not 200. */
-type Handler = (scope: Container) => unknown;
+/** Returns the status to respond with, if it is not 200 and the handler has sent no headers. */
+type Handler = (scope: Container, response: ServerResponse) => unknown;
 export type Routes = Readonly<Record<string, Handler>>;
 
 export interface RunningApp {
@@ -46,7 +46,8 @@ const expressHost: Host = {
     for (const [path, handle] of Object.entries(routes)) {
       const router = express.Router();
       router.get('/:id', async (req, res) => {
-        res.sendStatus(statusOf(await handle(req.container as Container)));
+        const result = await handle(req.container as Container, res);
+        if (!res.headersSent) res.sendStatus(statusOf(result));
       });
       app.use(path, router);
     }
@@ -71,8 +72,8 @@ const fastifyHost: Host = {
     await app.register(containerPlugin, { container: options.container });
     for (const [path, handle] of Object.entries(routes)) {
       app.get(`${path}/:id`, async (request, reply) => {
-        const status = statusOf(await handle(request.container as Container));
-        return reply.code(status).send(String(status));
+        const status = statusOf(await handle(request.container as Container, reply.raw));
+        return reply.raw.headersSent ? reply.hijack() : reply.code(status).send(String(status));
       });
     }
     await app.listen({ port, host: '127.0.0.1' });

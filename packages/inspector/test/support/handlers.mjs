@@ -1,5 +1,6 @@
 // These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const poolOf = (scope) => scope.resolve('IDatabasePool');
@@ -49,12 +50,25 @@ class SoldOut extends Error {
 const COUNT =
   'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < $1) SELECT max(n) FROM counted';
 
+const PAGE =
+  'SELECT 100 * a.id + b.id AS id FROM products a, products b WHERE 100 * a.id + b.id > $1 ORDER BY 1 LIMIT 20';
+
 export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPostgres }) => ({
   fine: () => undefined,
 
   'n-plus-one': async (scope) => {
     const products = await poolOf(scope).query('SELECT id FROM products ORDER BY id');
     for (const { id } of products) await poolOf(scope).query('SELECT level FROM products WHERE id = $1', [id]); // fault: N+1
+  },
+
+  events: async (scope, response) => {
+    const pool = poolOf(scope);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    while (!response.closed) {
+      const [{ news }] = await pool.query('SELECT count(*) AS news FROM orders');
+      response.write(`data: ${news}\n\n`);
+      await sleep(10);
+    }
   },
 
   leak: () => {
@@ -102,6 +116,22 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
   aborted: async (scope) => {
     await poolOf(scope).query('SELECT 3 AS three'); // fault: aborted
     await sleep(3000);
+  },
+
+  export: async (scope, response) => {
+    const page = async (inner, last) => {
+      const rows = await connectionOf(inner).query(PAGE, [last]); // fault: export
+      await sleep(20);
+      return rows;
+    };
+    async function* pages() {
+      for (let last = 0; ; last = rows.at(-1).id % 1212) {
+        rows = await runInTransaction(scope, (inner) => page(inner, last));
+        yield JSON.stringify(rows);
+      }
+    }
+    let rows = [];
+    await pipeline(pages, response);
   },
 
   'failed-commit': async (scope) => {
@@ -224,6 +254,11 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
 
   'hidden-failure': async () => {
     await fetch(`${slow()}/?status=503`, { method: 'POST' }); // fault: hidden failure
+  },
+
+  'client-at-fault': async () => {
+    await fetch(`${slow()}/?status=503`); // fault: client at fault
+    return 404;
   },
 
   'swallowed-statement': async (scope) => {
