@@ -92,6 +92,8 @@ interface Held {
 /** The requests that are kept: without trouble, and with trouble. */
 const MOST_NEWEST = 300;
 const MOST_TROUBLED = 1000;
+/** Of each route and status one is kept for longer. */
+const MOST_SAMPLES = 300;
 /** Tags may be made from data. */
 const MOST_KINDS = 100;
 /** The newest are known where more scopes than these are open. */
@@ -118,6 +120,8 @@ export class Store {
   /** The oldest first. */
   readonly points: Point[] = [];
   readonly #routes = new Map<string, Responses>();
+  /** The number of pairs of a route and a status. */
+  #samples = 0;
   readonly #runs = new Map<string, Runs>();
   /** The record of work in progress; it is its own where the work is no part of other work. */
   readonly #works = new WeakMap<object, { record: RequestRecord; isOwn: boolean }>();
@@ -235,7 +239,7 @@ export class Store {
     if (status === undefined) record.aborted(now);
     else record.responded(status, now, this.lateness.within(record.start, now));
     if (record.isWork) this.#noticeFailures(record);
-    else if (status !== undefined) this.#noticeTurn(record.name, status);
+    else if (status !== undefined) this.#noticeTurn(record, status);
     this.#touch(record);
     this.#judge(record);
   }
@@ -491,8 +495,8 @@ export class Store {
 
   state(pool?: Now['pool'], since = 0, after = 0): Pick<State, 'now' | 'requests' | 'troubles' | 'version'> {
     const now = { ...this.#now(pool), process: this.points.filter(({ at }) => at > after) };
-    const kept = [...this.#newest.values(), ...this.#troubled.values()];
-    const changed = kept.filter(({ version }) => version > since);
+    const kept = new Set([...this.#newest.values(), ...this.#troubled.values(), ...this.#sampled]);
+    const changed = [...kept].filter(({ version }) => version > since);
     const requests = changed.toSorted((one, other) => one.id - other.id).map(({ summary }) => ({ ...summary }));
     const troubles = since === 0 || this.#noticedAt > since ? { troubles: this.#troubles.all() } : {};
     return { version: this.#version, now, requests, ...troubles };
@@ -510,8 +514,12 @@ export class Store {
 
   // ---- How it is kept.
 
+  get #sampled(): RequestRecord[] {
+    return [...this.#routes.values()].flatMap(({ newest }) => [...newest.values()]);
+  }
+
   #get(id: number): RequestRecord | undefined {
-    return this.#troubled.get(id) ?? this.#newest.get(id);
+    return this.#troubled.get(id) ?? this.#newest.get(id) ?? this.#sampled.find((one) => one.id === id);
   }
 
   /** Marks a request as changed, if it is kept. It is from now on if it has trouble. */
@@ -524,8 +532,11 @@ export class Store {
     record.version = ++this.#version;
   }
 
-  #noticeTurn(name: string, status: number): void {
-    const before = rowOf(this.#routes, name, Responses)?.responded(status);
+  #noticeTurn(record: RequestRecord, status: number): void {
+    const { name } = record;
+    const route = rowOf(this.#routes, name, Responses);
+    if (route?.newest.has(status) === true || this.#samples++ < MOST_SAMPLES) route?.newest.set(status, record);
+    const before = route?.responded(status);
     if (before === undefined) return;
     const cause = `${name} responded ${before} before, and ${status} to each of the last ${IN_A_ROW} requests`;
     this.noticed(signOf({ kind: 'turned', cause, about: `${name} ${status}` }));

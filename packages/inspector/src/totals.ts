@@ -1,3 +1,4 @@
+import type { RequestRecord } from './requests.js';
 import type { Where } from './where.js';
 
 /** So many responses in a row are a rule. */
@@ -7,6 +8,8 @@ const MOST_ROUTES = 8;
 
 /** The responses of a route. */
 export class Responses {
+  /** By status, so that frequent requests do not push out a rare one. */
+  readonly newest = new Map<number, RequestRecord>();
   /** The numbers of responses in a row that were good, and after them of one refusal. */
   #good = 0;
   #refused = 0;

@@ -174,9 +174,15 @@ function merge(head: Group, { sign, ...other }: Group): Group {
   return head;
 }
 
-/** Single oddities are last; before them who lost something, then by users, then by time, then by what goes on. */
+const OVER_MS = 600_000;
+/** They last until somebody changes something. */
+const LASTING: ReadonlySet<TroubleKind> = new Set(['graph', 'leak']);
+
+/** What is over is last, before it single oddities; before them who lost something, then by users, then by time. */
 function byHarm(one: Group, other: Group): number {
+  const now = Date.now();
   const [a, b] = [one, other].map(({ sign, count, failed, victims, lost, last }) => [
+    Number(now - last < OVER_MS || LASTING.has(sign.kind)),
     Number(count + victims > 1),
     // A full pool is one of its results.
     Number(sign.kind === 'second connection'),

@@ -81,6 +81,15 @@ describe('the store', () => {
     expect(store.state(undefined, store.state().version)).toMatchObject({ requests: [] });
   });
 
+  it('keeps the newest request of each route and status', () => {
+    begin();
+    for (const status of [404, 404, 201]) store.complete(store.arrive(arrival), status);
+    for (let i = 0; i < 400; i++) store.complete(store.arrive({ ...arrival, method: 'POST' }), 200);
+    const { requests } = store.state();
+    expect(requests.map(({ id }) => id).slice(0, 3)).toEqual([2, 3, 104]);
+    expect([requests.length, store.request(2)?.status, store.request(1)]).toEqual([302, 404, undefined]);
+  });
+
   it('a route that was good and refuses all of a sudden is news, with both statuses', () => {
     begin();
     for (const status of [200, 200, 401, 200, 200, 200, 200, 200, 401, 401, 401, 401, 503])
@@ -145,6 +154,19 @@ it('a statement that is sent more often from request to request, and clients tha
   expect(others).toEqual([]);
   expect(left).toMatchObject({ count: 3, cause: expect.stringMatching(/^Several clients disconnected/) });
   expect(grows?.cause).toBe('Sent 14 times; it grows from request to request (5, 6, 9, 10, 14)');
+});
+
+it('harm that is over stands behind what goes on', () => {
+  const troubles = new Troubles();
+  for (const [kind, minutes] of [
+    ['slow', 1],
+    ['deadlock', 11],
+    ['conflict', 12],
+    ['leak', 60],
+  ] as const)
+    for (const at of [Date.now(), Date.now()])
+      troubles.add(signOf({ kind, cause: 'It was', fails: minutes > 1 }), at - minutes * 60_000);
+  expect(troubles.all().map(({ kind }) => kind)).toEqual(['leak', 'slow', 'deadlock', 'conflict']);
 });
 
 it('a full pool is no card of its own, where those who have its connections wait for a second one', () => {
