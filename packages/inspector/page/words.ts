@@ -39,13 +39,12 @@ export function poolLine({ open, idle, waiting, max = open }: PoolNow): string {
   return `${count(open - idle)} in use of ${count(max)}, ${callers}.`;
 }
 
-/** The outcomes of transactions; those without a connection did not begin. */
-export function transactionsLine(outcomes: Now['transactions']): string {
-  const { open, committed, 'rolled back': back, unknown, refused } = outcomes;
-  const more = unknown > 0 ? `, ${count(unknown)} with an unknown outcome` : '';
-  const without = refused > 0 ? `; ${count(refused)} did not begin, without a connection` : '';
-  return `${count(open)} open, ${count(committed)} committed, ${count(back)} rolled back${more}${without}`;
-}
+/** The outcomes of transactions; those that were refused got no connection. */
+export const transactionsLine = (outcomes: Now['transactions']): string =>
+  Object.entries(outcomes)
+    .filter(([outcome, number]) => outcome === 'open' || number > 0)
+    .map(([outcome, number]) => `${count(number)} ${outcome}`)
+    .join(', ');
 
 /** The number of requests that are shown, and of all. */
 export const listLine = (shown: number, arrived: number): string =>
@@ -86,24 +85,10 @@ export function marksOf({ troubles, outcome, failedAttempts, statements, rows, s
   return marks.filter((mark) => mark !== false);
 }
 
-const STEPS: Partial<Record<Step['kind'], string>> = {
-  arrived: 'request arrives',
-  created: 'create',
-  failed: 'failed to create',
-  begin: 'BEGIN',
-  threw: 'handler failed',
-  'callback failed': 'callback failed',
-  commit: 'COMMIT',
-  rollback: 'ROLLBACK',
-  'commit unknown': 'COMMIT or not',
-  responded: 'response',
-  aborted: 'client disconnected',
-  disposed: 'dispose',
-  statement: '',
-};
+const STEPS_OF_WORK: Partial<Record<Step['kind'], string>> = { arrived: 'began', responded: 'ended', threw: 'failed' };
 
-const WORK_STEPS: typeof STEPS = { arrived: 'begin', responded: 'end', threw: 'failed' };
-
-/** The name of a step in the waterfall. */
-export const stepName = ({ kind, found = kind }: Step, request: RequestSummary): string =>
-  (isWork(request) ? WORK_STEPS[kind] : undefined) ?? STEPS[kind] ?? found;
+/** The name of a step in the waterfall; a statement has its text. */
+export function stepName({ kind, found = kind }: Step, request: RequestSummary): string {
+  if (kind === 'statement') return '';
+  return (isWork(request) ? STEPS_OF_WORK[kind] : undefined) ?? found;
+}

@@ -20,52 +20,45 @@ interface Terminal {
   readonly complain: (text: string) => void;
 }
 
-const FAILED = 1;
-const MISUSED = 2;
-const NO_INSPECTOR =
-  'That is not what an inspector responds. --url says where it is, such as http://localhost:3000/inspector.';
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h', default: false },
+  url: { type: 'string', default: 'http://localhost:3000/inspector' },
+  json: { type: 'boolean', default: false },
+} as const;
+const PROPERTIES = Object.values(TOOLS).flatMap(({ properties }) => Object.entries(properties));
+const ARGUMENTS = Object.fromEntries(
+  PROPERTIES.map(([name, { type }]) => [name, { type: type === 'boolean' ? type : 'string' } as const]),
+);
 const LONGEST_WAIT_MS = 30_000;
 
 /** Runs `ambit inspect` with the arguments behind it. Resolves to its exit code. */
 export async function command(args: readonly string[], { token, print, complain }: Terminal): Promise<number> {
-  if (args.some((one) => one === '--help' || one === '-h')) {
-    print(USAGE);
-    return 0;
-  }
   const asked = read(args);
   if (!asked) {
     complain(USAGE);
-    return MISUSED;
+    return 2;
   }
   try {
-    print(textOf(await called(asked, token ?? process.env['INSPECTOR_TOKEN'] ?? ''), asked));
+    print(asked.help ? USAGE : textOf(await called(asked, token ?? process.env['INSPECTOR_TOKEN'] ?? ''), asked));
     return 0;
   } catch (error) {
     complain(error instanceof Error ? error.message : String(error));
-    return FAILED;
+    return 1;
   }
 }
 
 type Asked = NonNullable<ReturnType<typeof read>>;
 
-const ARGUMENTS = Object.values(TOOLS).flatMap(({ properties }) => Object.entries(properties));
-const OPTIONS = Object.fromEntries(
-  ARGUMENTS.map(([name, { type }]) => [name, { type: type === 'boolean' ? type : 'string' } as const]),
-);
-const OWN_OPTIONS = {
-  url: { type: 'string', default: 'http://localhost:3000/inspector' },
-  json: { type: 'boolean', default: false },
-} as const;
-
 /** Undefined where it was used wrongly. */
 function read(args: readonly string[]) {
   try {
-    const options = { ...OPTIONS, ...OWN_OPTIONS };
+    const options = { ...ARGUMENTS, ...OPTIONS };
     const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options });
     const [tool = 'troubles', ...rest] = positionals;
-    const { url, json, ...given } = values;
-    if (rest.length > 0 || !URL.canParse(url)) return undefined;
-    return { tool, url: url.replace(/\/$/, ''), json, given };
+    const { help, url, json, ...given } = values;
+    return rest.length === 0 && URL.canParse(url)
+      ? { tool, help, url: url.replace(/\/$/, ''), json, given }
+      : undefined;
   } catch {
     return undefined;
   }
@@ -74,9 +67,9 @@ function read(args: readonly string[]) {
 /** Throws an Error whose message says why there is no result. */
 async function called({ tool, url, given }: Asked, token: string): Promise<unknown> {
   if (tool === 'tools') return TOOLS;
-  const texts = Object.entries(given).map(([name, value]): [string, string] => [name, String(value)]);
-  const query = new URLSearchParams(texts).toString();
-  const response = await fetch(`${url}/${tool}?${query}`, {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(given)) query.set(name, String(value));
+  const response = await fetch(`${url}/${tool}?${query.toString()}`, {
     headers: token === '' ? {} : { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(LONGEST_WAIT_MS),
   }).catch((error: unknown) => {
@@ -84,14 +77,13 @@ async function called({ tool, url, given }: Asked, token: string): Promise<unkno
       ? new Error(`${url} has not responded within ${LONGEST_WAIT_MS / 1000} s: its process may be blocked.`)
       : new Error(`There is no response at ${url}. Is the application running, and its inspector enabled?`);
   });
-  const { status, headers } = response;
-  const type = headers.get('content-type') ?? '';
-  const text = await response.text();
-  if (status === 401)
+  const type = response.headers.get('content-type') ?? '';
+  if (response.ok && type.startsWith('application/json')) return response.json();
+  if (response.status === 401)
     throw new Error(`${url} wants ${token === '' ? 'a token: set' : 'another token than that of'} INSPECTOR_TOKEN.`);
-  if (status >= 400 && type.startsWith('text/plain')) throw new Error(`${url} responded ${status}: ${text.trim()}`);
-  if (status !== 200 || !type.startsWith('application/json')) throw new Error(NO_INSPECTOR);
-  return JSON.parse(text);
+  if (!response.ok && type.startsWith('text/plain'))
+    throw new Error(`${url} responded ${response.status}: ${(await response.text()).trim()}`);
+  throw new Error(`${url} is no inspector. --url says where it is, such as http://localhost:3000/inspector.`);
 }
 
 function textOf(value: unknown, { tool, json }: Asked): string {
@@ -105,12 +97,13 @@ function textOf(value: unknown, { tool, json }: Asked): string {
 }
 
 function describe({ kind, cause, where, caller, sql, fix, count, failed, lost, routes, requests }: Trouble): string {
+  const harm = `${failed > 0 ? `, ${failed} failed` : ''}${lost >= 1 ? `, ${ms(lost)}` : ''}`;
   const lines = [
-    where === undefined ? '' : `  at   ${where}${caller === undefined ? '' : `, called by ${caller}`}`,
-    sql === undefined ? '' : `  sql  ${sql}`,
-    routes.length === 0 ? '' : `  on   ${routes.join(', ')} (newest requests: ${requests.join(', ')})`,
+    `${kind} × ${count}${harm}: ${cause}`,
+    where !== undefined && `  at   ${where}${caller === undefined ? '' : `, called by ${caller}`}`,
+    sql !== undefined && `  sql  ${sql}`,
+    routes.length > 0 && `  on   ${routes.join(', ')} (newest requests: ${requests.join(', ')})`,
     `  fix  ${fix}`,
   ];
-  const harm = `${failed > 0 ? `, ${failed} failed` : ''}${lost >= 1 ? `, ${ms(lost)}` : ''}`;
-  return [`${kind} × ${count}${harm}: ${cause}`, ...lines.filter(Boolean)].join('\n');
+  return lines.filter((line) => line !== false).join('\n');
 }

@@ -47,34 +47,18 @@ export function routeOf(req: Request): string | undefined {
 function mountOf(app: Application, route: object, path: string): string | undefined {
   const outside = app.parent ? textOf(app.mountpath) : '';
   const inside = `/${partsOf(path).slice(partsOf(outside).length).join('/')}`;
-  const stack = app._router === undefined ? app.router?.stack : [];
-  const found = wayTo(route, stack ?? [], inside);
+  const found = app._router === undefined && app.router ? wayTo(route, app.router.stack, inside) : undefined;
   return found === undefined ? undefined : outside + found;
 }
 
+/** The declared patterns of the layers that take the path, one after the other, until the route takes its rest. */
 function wayTo(route: object, stack: readonly Layer[], path: string): string | undefined {
-  for (const layer of stack) {
-    if (layer.route === route) return takenBy(layer, path || '/') === undefined ? undefined : '';
-    const inner = layer.handle?.stack;
-    const mount = inner && mountedAt(layer, path);
-    const rest = mount && wayTo(route, inner, mount.rest);
-    if (rest !== undefined) return mount?.text + rest;
-  }
-  return undefined;
-}
-
-/** The declared pattern of the part of the path that the layer takes, and the rest of the path. */
-function mountedAt(layer: Layer, path: string): { text: string; rest: string } | undefined {
-  if (layer.slash) return { text: '', rest: path };
-  const taken = takenBy(layer, path);
-  if (taken === undefined) return undefined;
-  return { text: textOf(layer.rawPath ?? []), rest: path.slice(taken.length) };
-}
-
-function takenBy(layer: Layer, path: string): string | undefined {
-  for (const match of layer.matchers ?? []) {
-    const found = match(path);
-    if (found) return found.path;
+  for (const { route: own, handle, rawPath = [], matchers = [], slash } of stack) {
+    const taken = slash ? '' : matchers.map((match) => match(path || '/')).find((found) => found !== false)?.path;
+    if (taken === undefined) continue;
+    if (own === route) return '';
+    const rest = handle?.stack && wayTo(route, handle.stack, path.slice(taken.length));
+    if (rest !== undefined) return (slash ? '' : textOf(rawPath)) + rest;
   }
   return undefined;
 }

@@ -32,10 +32,9 @@ export class Drawing {
       box: boxOf(scope),
       ...(feature !== undefined && { feature }),
     }));
-    const problems = this.#problems().map(({ code, message, key, path, box }): GraphProblem => {
-      const way = wayAlong(path, box, drawn, edges);
-      const about = drawn.filter((node) => node.key === key).map(({ id }) => id);
-      return { code, message, path: way.length > 0 ? way : about };
+    const problems = this.#problems().map(({ code, message, key, path, tags }): GraphProblem => {
+      const keys = path.length > 0 ? path : key === undefined ? [] : [key];
+      return { code, message, path: wayAlong(keys.map(label), boxOf(tags), drawn, edges) };
     });
     return { boxes: boxesOf(lineageOf(this.#container), this.#scopes), nodes: drawn, edges, problems };
   }
@@ -74,19 +73,13 @@ export class Drawing {
     return this.#nodes.find((one) => one.id === id) ?? this.#nodes.find(({ key }) => label(key) === id);
   }
 
-  #problems(): { code: string; message: string; key: string | undefined; path: readonly string[]; box: string }[] {
+  #problems(): ContainerError['problems'] {
     try {
       verify(this.#container, ...this.#scopes);
       return [];
     } catch (error) {
-      if (!(error instanceof ContainerError)) throw error;
-      return error.problems.map(({ code, message, key, path, tags }) => ({
-        code,
-        message,
-        key: key === undefined ? undefined : label(key),
-        path: path.map(label),
-        box: boxOf(tags),
-      }));
+      if (error instanceof ContainerError) return error.problems;
+      throw error;
     }
   }
 
@@ -125,23 +118,21 @@ function boxesOf(lineage: Lineage, scopes: readonly ScopeDeclaration[], parent?:
   return [box, ...scopes.flatMap(({ tags, scopes: inner = [] }) => boxesOf([...lineage, tags], inner, id))];
 }
 
-/** The nodes with these keys, one after the other along the arrows; the first one in the box, if there are several. */
+/** The nodes with these keys, one after the other along the arrows; the one in the box, if there are several. */
 function wayAlong(
-  [first, ...rest]: readonly string[],
+  keys: readonly string[],
   box: string,
   nodes: readonly ServiceNode[],
-  edges: readonly { readonly from: string; readonly to: string }[],
+  edges: GraphView['edges'],
 ): string[] {
-  const keys = new Map(nodes.map(({ id, key }) => [id, key]));
-  const follow = (id: string, [next, ...later]: readonly string[]): string[] | undefined => {
-    if (next === undefined) return [id];
-    for (const { from, to } of edges) {
-      const way = from === id && keys.get(to) === next ? follow(to, later) : undefined;
-      if (way) return [id, ...way];
-    }
-    return undefined;
-  };
-  const begins = nodes.filter(({ key }) => key === first);
-  const inBox = begins.filter((node) => node.box === box);
-  return [...inBox, ...begins].map(({ id }) => follow(id, rest)).find(Boolean) ?? [];
+  const way: string[] = [];
+  for (const key of keys) {
+    const last = way.at(-1);
+    const leadsTo = (id: string): boolean => edges.some(({ from, to }) => from === last && to === id);
+    const fitting = nodes.filter((node) => node.key === key && (last === undefined || leadsTo(node.id)));
+    const next = fitting.find((node) => node.box === box) ?? fitting[0];
+    if (!next) break;
+    way.push(next.id);
+  }
+  return way;
 }

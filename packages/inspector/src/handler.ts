@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AccessControl } from './access.js';
 import { handleMcp } from './mcp.js';
 import type { Settings } from './options.js';
-import { argumentsOf, type Facts, jsonOf, readTool } from './tools.js';
+import { type Call, jsonOf } from './tools.js';
 import type { State } from './wire.js';
 import { PACKAGE } from './where.js';
 
@@ -16,9 +16,7 @@ const TYPES: Record<string, string> = {
 };
 
 export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'path' | 'token'> {
-  readonly facts: Facts;
-  /** Records from now on; returns whether that began only now. */
-  readonly look: () => boolean;
+  readonly call: Call;
   /** The changes since a version of the recording that the page shows. */
   readonly changes: (boot: string | null, since: number, after: number) => State | undefined;
 }
@@ -39,7 +37,7 @@ const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector: its page, what has changed on it, and each tool by its name. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { path, facts, look, changes } = parts;
+  const { path, call, changes } = parts;
   const control = new AccessControl(parts);
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -55,13 +53,11 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (name === '') return void response.writeHead(303, { location: `${path}/` }).end();
     if (access === 'token required') return tokenRequired(response);
     if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
-    if (name === '/mcp') return handleMcp(request, response, await bodyOf(request), facts, look);
+    if (name === '/mcp') return handleMcp(request, response, await bodyOf(request), call);
     if (name === '/') return sendFile(response, 'index.html');
-    const isFirst = look();
     const of = (parameter: string): string | null => searchParams.get(parameter);
     if (name === '/state') return sendJson(response, changes(of('boot'), Number(of('since')), Number(of('after'))));
-    const tool = name.slice(1);
-    const read = await readTool(facts, tool, argumentsOf(tool, Object.fromEntries(searchParams)), isFirst);
+    const read = await call(name.slice(1), Object.fromEntries(searchParams));
     if ('problem' in read) sendText(response, 404, read.problem);
     else sendJson(response, read.value);
   };

@@ -14,7 +14,7 @@ import { planOf } from './plan.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
 import { Growth, measure } from './trend.js';
-import type { Facts } from './tools.js';
+import { type Facts, readTool } from './tools.js';
 import type { State } from './wire.js';
 
 /** For so long it records after the last look of a page, an agent or the terminal. */
@@ -85,9 +85,11 @@ export class Inspector {
     const facts: Facts = { state: () => this.#state(), store: () => this.#store, plan, drawing: this.#drawing };
     this.handle = createHandler({
       ...settings,
-      facts,
-      look: () => this.#look(),
-      changes: (boot, since, after) => (boot === this.#boot ? this.#state(since, after) : this.#state()),
+      call: (tool, args) => readTool(facts, tool, args, this.#look()),
+      changes: (boot, since, after) => {
+        this.#look();
+        return boot === this.#boot ? this.#state(since, after) : this.#state();
+      },
     });
   }
 
@@ -178,14 +180,8 @@ export class Inspector {
         return this.#request.getStore();
       }
     });
-    const stops = [
-      listen(store),
-      outgoingCalls(store),
-      blockedLoop(store),
-      measure(store),
-      () => works.unbindStore(this.#request),
-    ];
-    this.#stopListening = () => stops.forEach((stop) => stop());
+    const stops = [listen, outgoingCalls, blockedLoop, measure].map((begin) => begin(store));
+    this.#stopListening = () => [...stops, () => works.unbindStore(this.#request)].forEach((stop) => stop());
     this.#store = store;
     this.#boot = randomUUID().slice(0, 8);
     this.watching = true;

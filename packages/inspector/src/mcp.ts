@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { type Facts, jsonOf, readTool, TOOLS } from './tools.js';
+import { type Call, jsonOf, TOOLS } from './tools.js';
 import { PACKAGE } from './where.js';
 
 interface Message {
@@ -14,8 +14,26 @@ interface Message {
 const { name, version } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')) as Record<string, string>;
 /** A client that speaks an older version only says so, and is not served. */
 const PROTOCOL = '2025-06-18';
-const INSTRUCTIONS =
-  'The inspector of a running application. Begin with the tool `troubles`; `request` shows one of the requests that it names.';
+
+const SERVER = {
+  protocolVersion: PROTOCOL,
+  capabilities: { tools: {} },
+  serverInfo: { name, version },
+  instructions:
+    'The inspector of a running application. Begin with the tool `troubles`; `request` shows one of the requests that it names.',
+};
+const LISTED = Object.entries(TOOLS).map(([tool, { description, properties, required = [] }]) => ({
+  name: tool,
+  description,
+  inputSchema: { type: 'object', properties, required, additionalProperties: false },
+  annotations: { readOnlyHint: true },
+}));
+/** The results of the methods that ask nothing of the application. */
+const RESULTS = new Map<string, object>([
+  ['initialize', SERVER],
+  ['ping', {}],
+  ['tools/list', { tools: LISTED }],
+]);
 
 /** The codes of JSON-RPC. */
 const CODES = { noJson: -32_700, invalidRequest: -32_600, noMethod: -32_601, invalidParams: -32_602 };
@@ -25,14 +43,12 @@ const CODES = { noJson: -32_700, invalidRequest: -32_600, noMethod: -32_601, inv
  * response is JSON. There is no session and no stream, because no tool tells anything by itself.
  *
  * @param text - the body; undefined if it was too long
- * @param look - records from now on, and returns whether that began only now
  */
 export async function handleMcp(
   { method, headers }: IncomingMessage,
   response: ServerResponse,
   text: string | undefined,
-  facts: Facts,
-  look: () => boolean,
+  call: Call,
 ): Promise<void> {
   const fail = (status: number, message: string, code = CODES.invalidRequest): void =>
     send(response, status, { jsonrpc: '2.0', id: null, error: { code, message } });
@@ -52,42 +68,21 @@ export async function handleMcp(
     return fail(400, 'The message is no JSON', CODES.noJson);
   }
   if (!isMessage(message)) return fail(400, 'Not one message of JSON-RPC 2.0');
-  const { id, method: asked, params = {} } = message;
   // A notification has no id, and nobody asked for a response.
-  if (id === undefined) return void response.writeHead(202).end();
-  send(response, 200, { jsonrpc: '2.0', id, ...(await resultOf(asked, params, facts, look)) });
+  if (message.id === undefined) return void response.writeHead(202).end();
+  send(response, 200, { jsonrpc: '2.0', id: message.id, ...(await resultOf(message, call)) });
 }
 
-async function resultOf(
-  method: string,
-  params: NonNullable<Message['params']>,
-  facts: Facts,
-  look: () => boolean,
-): Promise<object> {
-  if (method === 'ping') return { result: {} };
-  if (method === 'initialize') {
-    const serverInfo = { name, version };
-    return {
-      result: { protocolVersion: PROTOCOL, capabilities: { tools: {} }, serverInfo, instructions: INSTRUCTIONS },
-    };
-  }
-  if (method === 'tools/list') return { result: { tools: listed() } };
+async function resultOf({ method, params = {} }: Message, call: Call): Promise<object> {
+  const result = RESULTS.get(method);
+  if (result) return { result };
   if (method !== 'tools/call') return { error: { code: CODES.noMethod, message: `There is no method '${method}'` } };
   if (typeof params.name !== 'string')
     return { error: { code: CODES.invalidParams, message: 'params.name must be the name of a tool' } };
-  const read = await readTool(facts, params.name, params.arguments, look());
+  const read = await call(params.name, params.arguments);
   const isError = 'problem' in read;
   const text = isError ? read.problem : jsonOf(read.value, 1);
   return { result: { content: [{ type: 'text', text }], isError } };
-}
-
-function listed(): object[] {
-  return Object.entries(TOOLS).map(([tool, { description, properties, required = [] }]) => ({
-    name: tool,
-    description,
-    inputSchema: { type: 'object', properties, required, additionalProperties: false },
-    annotations: { readOnlyHint: true },
-  }));
 }
 
 /** A request or a notification: nothing is asked of a client, so none responds. */

@@ -30,24 +30,24 @@ export interface InspectorOptions {
   readonly slowMs?: number;
 }
 
-/** True if clients on this machine need no token. */
-const isDevelopment = (): boolean => ['development', 'test'].includes(process.env['NODE_ENV'] ?? '');
-
 const SHORTEST_TOKEN = 16;
 
 export type Settings = ReturnType<typeof settingsOf>;
 
 export function settingsOf(options: InspectorOptions) {
-  const defaults = { path: '/inspector', token: undefined };
-  const limits = { limitMs: 10_000, slowMs: 1000, always: false };
-  const access = { enabled: process.env['NODE_ENV'] !== 'production', isDevelopment: isDevelopment() };
+  const { NODE_ENV: mode = '' } = process.env;
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
   const settings = {
-    ...defaults,
-    ...limits,
-    ...access,
+    path: '/inspector',
+    token: undefined,
+    limitMs: 10_000,
+    slowMs: 1000,
+    always: false,
+    enabled: mode !== 'production',
     ...(given as InspectorOptions),
     scopes: [options.scopes ?? []].flat(),
+    /** Clients on this machine need no token. */
+    isDevelopment: mode === 'development' || mode === 'test',
   };
   const { container, path, token, limitMs, slowMs } = settings;
   if (!(container instanceof Container))

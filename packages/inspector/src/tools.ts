@@ -128,15 +128,22 @@ const BEGUN =
 const NOT_FOUND = 'Not found, or no longer kept.';
 
 export type Reading = { readonly value: unknown } | { readonly problem: string };
+/** Reads a tool, and records from then on. */
+export type Call = (name: string, args: unknown) => Promise<Reading>;
+
+/** An address and a command line have only texts. What is no number stays a text, which the tool refuses. */
+const valueOf = (given: unknown, type: string): unknown =>
+  type !== 'string' && typeof given === 'string' && /^(?:true|false|[1-9]\d*)$/.test(given) ? JSON.parse(given) : given;
 
 /** @param justBegun - nothing could have been recorded before */
 export async function readTool(facts: Facts, name: string, args: unknown, justBegun = false): Promise<Reading> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (!tool) return { problem: `There is no tool '${name}'. The tools: ${Object.keys(TOOLS).join(', ')}.` };
-  const given = Object(args ?? {}) as Record<string, unknown>;
-  for (const [argument, value] of Object.entries(given)) {
+  const given = { ...Object(args) } as Record<string, unknown>;
+  for (const argument of Object.keys(given)) {
     const expected = tool.properties[argument]?.type;
     if (expected === undefined) return { problem: `'${name}' has no argument '${argument}'.` };
+    const value = (given[argument] = valueOf(given[argument], expected));
     const actual = Number.isSafeInteger(value) ? 'integer' : typeof value;
     if (actual !== expected) return { problem: `'${argument}' must be of the type ${expected}, not ${actual}.` };
   }
@@ -150,14 +157,3 @@ export async function readTool(facts: Facts, name: string, args: unknown, justBe
 /** Milliseconds with fifteen digits are long to read, and say no more. */
 export const jsonOf = (value: unknown, indent?: number): string =>
   JSON.stringify(value, (_, one: unknown) => (typeof one === 'number' ? Math.round(one * 100) / 100 : one), indent);
-
-/** Arguments as texts, from an address or a command line, as what the tool takes. What is no number stays a text, which the tool refuses. */
-export function argumentsOf(name: string, texts: Readonly<Record<string, string>>): Record<string, unknown> {
-  const properties = Object.hasOwn(TOOLS, name) ? TOOLS[name]?.properties : undefined;
-  const read = ([argument, text]: [string, string]): [string, unknown] => {
-    const type = properties?.[argument]?.type;
-    if (type === 'boolean') return [argument, text === 'true'];
-    return [argument, type === 'integer' && /^\d+$/.test(text) ? Number(text) : text];
-  };
-  return Object.fromEntries(Object.entries(texts).map(read));
-}

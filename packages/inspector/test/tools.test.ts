@@ -99,7 +99,7 @@ describe('the tools of the inspector', () => {
     const calls: readonly (readonly [string, object, string])[] = [
       ['nothing', {}, "There is no tool 'nothing'. The tools: troubles, "],
       ['request', {}, "needs the argument 'id'"],
-      ['request', { id: '1' }, 'must be of the type integer, not string'],
+      ['request', { id: 'one' }, 'must be of the type integer, not string'],
       ['troubles', { since: 1 }, "has no argument 'since'"],
       ['request', { id: 4711 }, 'no longer kept'],
       ['toString', {}, 'There is no tool'],
