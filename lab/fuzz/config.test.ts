@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TransactionError } from '@ambit/transaction';
 import { type Config, ConfigError, readConfig } from '../../service/src/config/config.js';
-import { createPool } from '../../service/src/database/engines.js';
+import { engineOf } from '../../service/src/database/engines.js';
 import { it } from 'vitest';
 import { mustHoldForAll, mustHold } from './texts.js';
 
@@ -115,7 +115,7 @@ async function mustStart(config: Config): Promise<void> {
   const { database } = config;
   if (database.kind !== 'postgres') return;
   try {
-    await createPool(database).close();
+    await engineOf(database).createPool().close();
   } catch (error) {
     if (!(error instanceof TransactionError) || error.code !== 'AMBIT_OPTION') throw error;
   }

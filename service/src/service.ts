@@ -1,5 +1,4 @@
 import type { Container, IContainer } from '@ambit/container';
-import type { InspectorOptions } from '@ambit/inspector';
 import type { IDatabasePool } from '@ambit/transaction';
 import { createAppContainer, SCOPES } from './app-container.js';
 import type { Config } from './config/config.js';
@@ -38,12 +37,6 @@ export async function createHost(
   return createFastifyHost(container, options);
 }
 
-function inspectorOf({ inspector }: Config, container: Container): InspectorOptions | undefined {
-  if (!inspector) return undefined;
-  const { token, always } = inspector;
-  return { container, scopes: SCOPES, enabled: true, always, ...(token === undefined ? {} : { token }) };
-}
-
 /** Loads OpenTelemetry only where it is configured. */
 async function telemetryOf(config: Config, container: Container, output: LogOutput): Promise<Telemetry | undefined> {
   if (!config.metrics && !config.traces) return undefined;
@@ -65,7 +58,7 @@ export async function startService(
     const health = container.resolve('IHealth');
     const pool = container.resolve('IDatabasePool');
     const telemetry = await telemetryOf(config, container, output);
-    const inspect = inspectorOf(config, container);
+    const inspect = config.inspector && { container, scopes: SCOPES, enabled: true, ...config.inspector };
     const host = await createHost(config.hostVariant, container, {
       onFailure: (error) => health.requestFailed(error),
       transaction: { timeoutMs: config.transactionTimeoutMs },

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { Happenings } from '@ambit/test-kit';
 import { backupSqlite } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { createPool } from '../src/database/engines.js';
+import { engineOf } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { mariadb, openDatabaseOfServer, postgres, type TestDatabase } from './support/databases.js';
 import { request } from './support/http.js';
@@ -92,7 +92,7 @@ const CLIENTS = 4;
 
 /** The ids of the orders, how many rows each table has that a whole order stores once, and what is left. */
 async function stored(env: Environment): Promise<{ orders: string[]; counts: number[]; level: number }> {
-  await using pool = createPool(readConfig(env).database);
+  await using pool = engineOf(readConfig(env).database).createPool();
   const rows = async (table: string): Promise<number> => (await pool.query(`SELECT * FROM ${table}`)).length;
   const orders = (await pool.query<{ id: string }>('SELECT id FROM orders')).map(({ id }) => id);
   const counts = [await rows('order_items'), await rows('reservations'), await rows('idempotency_keys')];

@@ -41,7 +41,7 @@ const ACCEPTED: readonly (readonly [env: Record<string, string>, config: object]
       },
     },
   ],
-  [{ INSPECTOR: '1', NODE_ENV: 'development' }, { inspector: { token: undefined, always: false } }],
+  [{ INSPECTOR: '1', NODE_ENV: 'development' }, { inspector: { always: false } }],
   [
     { INSPECTOR: 'always', INSPECTOR_TOKEN: ' 16 characters in ' },
     { inspector: { token: '16 characters in', always: true } },

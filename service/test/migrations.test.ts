@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { IDatabasePool } from '@ambit/transaction';
 import type { IEngine } from '../src/database/engine.js';
-import { createPool, engineOf } from '../src/database/engines.js';
+import { engineOf } from '../src/database/engines.js';
 import { migrate } from '../src/database/migrate.js';
 import { readConfig, startService } from '../src/index.js';
 import { App } from './support/app.js';
@@ -127,7 +127,7 @@ describe.each(databaseKinds)('a database of another program on $name', (kind) =>
     ['migrations of its own', 'CREATE TABLE migrations (id integer)', /checksum/],
   ])('with %s is refused in one line, and is not changed', async (_, sql, reason) => {
     await using database = await kind.open();
-    await using pool = createPool(readConfig(database.env).database);
+    await using pool = engineOf(readConfig(database.env).database).createPool();
     await pool.query(sql);
     const { code, output } = await new ServiceProcess(database.env).exit;
     const [line = '', ...others] = output.trimEnd().split('\n');

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createPool } from '../src/database/engines.js';
+import { engineOf } from '../src/database/engines.js';
 import { readConfig } from '../src/index.js';
 import { readStock } from '../src/commands.js';
 import { App } from './support/app.js';
@@ -51,7 +51,7 @@ test.each([
 describe.each(databaseKinds)('the stock command on $name', (kind) => {
   test.skipIf(kind.missing)('refuses a database of another program, and creates nothing in it', async () => {
     await using database = await kind.open();
-    await using pool = createPool(readConfig(database.env).database);
+    await using pool = engineOf(readConfig(database.env).database).createPool();
     await pool.query('CREATE TABLE migrations (id integer)');
     const { code, output } = await run(database.env, 'list');
     expect([code, output]).toEqual([

@@ -2,7 +2,7 @@ import type { IPooledConnection } from '@ambit/transaction';
 import { createConnection } from 'mysql2/promise';
 import { describe, expect, test } from 'vitest';
 import { readConfig, startService } from '../src/index.js';
-import { createPool } from '../src/database/engines.js';
+import { engineOf } from '../src/database/engines.js';
 import { type DatabaseKind, mariadb, serverKinds, type TestDatabase } from './support/databases.js';
 import { request } from './support/http.js';
 
@@ -35,7 +35,7 @@ interface Lock {
 }
 
 async function lockInPostgres({ env }: TestDatabase, table: string): Promise<Lock> {
-  const pool = createPool(readConfig(env).database);
+  const pool = engineOf(readConfig(env).database).createPool();
   const other: IPooledConnection = await pool.getConnection();
   await other.beginTransaction();
   await other.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);

@@ -7,9 +7,9 @@ import { Limit, NewUser, User } from '../users/users.js';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { readonly version: string };
 
-const SCHEMAS = { User, NewUser, Order, NewOrder, Error: ErrorBody };
+export const SCHEMAS = { User, NewUser, Order, NewOrder, Error: ErrorBody };
 
-const HEADERS = {
+export const HEADERS = {
   'x-request-id': { description: 'Identifies this request in the log of the service.', schema: idOf('A UUID.') },
   'idempotency-replayed': {
     description: 'Present when the work was done before: this is the response to the first request with the same key.',
@@ -45,17 +45,27 @@ const PARAMETERS = {
   },
 };
 
-const schema = (name: keyof typeof SCHEMAS): object => ({ $ref: `#/components/schemas/${name}` });
-const parameter = (name: keyof typeof PARAMETERS): object => ({ $ref: `#/components/parameters/${name}` });
-
-const content = (body: object, example?: unknown): object => ({ 'application/json': { schema: body, example } });
-
-function response(description: string, body: object, ...names: (keyof typeof HEADERS)[]): object {
-  const headers = ['x-request-id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]);
-  return { description, headers: Object.fromEntries(headers) as object, content: content(body) };
+/** What the API reference shows of an operation. */
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly (typeof PARAMETERS)[keyof typeof PARAMETERS][];
+  readonly requestBody?: { readonly required: true; readonly content: ReturnType<typeof content> };
+  readonly responses: Readonly<Record<number, ReturnType<typeof response>>>;
 }
 
-const refusal = (description: string, ...names: (keyof typeof HEADERS)[]): object =>
+const schema = (name: keyof typeof SCHEMAS) => ({ $ref: `#/components/schemas/${name}` });
+
+const content = (body: object, example?: unknown) => ({ 'application/json': { schema: body, example } });
+
+function response(description: string, body: object, ...names: (keyof typeof HEADERS)[]) {
+  const headers = ['x-request-id', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }] as const);
+  return { description, headers: Object.fromEntries(headers), content: content(body) };
+}
+
+const refusal = (description: string, ...names: (keyof typeof HEADERS)[]) =>
   response(description, schema('Error'), ...names);
 
 const OF_READS = {
@@ -64,10 +74,15 @@ const OF_READS = {
 };
 
 /** An operation that creates something. */
-function creation(name: 'User' | 'Order', example: unknown, conflict: string, more: object): object {
+function creation(
+  name: 'User' | 'Order',
+  example: unknown,
+  conflict: string,
+  more: Pick<Operation, 'operationId' | 'tags' | 'summary' | 'description'>,
+): Operation {
   return {
     ...more,
-    parameters: [parameter('idempotencyKey')],
+    parameters: [PARAMETERS.idempotencyKey],
     requestBody: { required: true, content: content(schema(`New${name}`), example) },
     responses: {
       201: response('It was created.', schema(name), 'idempotency-replayed'),
@@ -85,10 +100,10 @@ function creation(name: 'User' | 'Order', example: unknown, conflict: string, mo
   };
 }
 
-const status = (value: string): object => Type.Object({ status: Type.Literal(value) });
+const status = (value: string) => Type.Object({ status: Type.Literal(value) });
 
 /** Every operation of the API, as OpenAPI has it. The hosts' routes and the 405 responses are tested against it. */
-export const PATHS: Readonly<Record<string, Readonly<{ get?: object; post?: object }>>> = {
+export const PATHS: Readonly<Record<string, Readonly<{ get?: Operation; post?: Operation }>>> = {
   '/api/users': {
     get: {
       operationId: 'listUsers',
@@ -96,7 +111,7 @@ export const PATHS: Readonly<Record<string, Readonly<{ get?: object; post?: obje
       summary: 'List users',
       description:
         'All users, the oldest first. A long list is sent while it is read from the database: users created meanwhile are at its end.',
-      parameters: [parameter('limit'), parameter('after')],
+      parameters: [PARAMETERS.limit, PARAMETERS.after],
       responses: {
         200: response('The users.', Type.Array(Type.Unsafe<User>(schema('User')))),
         400: refusal('A parameter is invalid.'),
@@ -121,7 +136,7 @@ export const PATHS: Readonly<Record<string, Readonly<{ get?: object; post?: obje
       operationId: 'getUser',
       tags: ['Users'],
       summary: 'Get a user',
-      parameters: [parameter('id')],
+      parameters: [PARAMETERS.id],
       responses: {
         200: response('The user.', schema('User')),
         400: refusal('The path cannot be decoded.'),
@@ -165,23 +180,25 @@ export const PATHS: Readonly<Record<string, Readonly<{ get?: object; post?: obje
   },
 };
 
+export const INFO = {
+  title: 'Users and orders',
+  version,
+  description:
+    'Bodies are JSON in UTF-8. Every response has an `x-request-id`, and none may be cached. Every error response has the body ' +
+    '`{ "error": string }`, also outside the operations listed here: 401 where the service checks its callers, 404 for an ' +
+    'unknown address, 405 with `allow` for a method that an address does not support, 408 and 431 for requests that are too ' +
+    'slow or too large. HEAD is supported wherever GET is.',
+  license: { name: 'MIT', identifier: 'MIT' },
+};
+
 /** OpenAPI 3.1 as JSON, with the schemas that validate requests. */
 export function openApiDocument(): string {
   const document = {
     openapi: '3.1.0',
-    info: {
-      title: 'Users and orders',
-      version,
-      description:
-        'Bodies are JSON in UTF-8. Every response has an `x-request-id`, and none may be cached. Every error response has the body ' +
-        '`{ "error": string }`, also outside the operations listed here: 401 where the service checks its callers, 404 for an ' +
-        'unknown address, 405 with `allow` for a method that an address does not support, 408 and 431 for requests that are too ' +
-        'slow or too large. HEAD is supported wherever GET is.',
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
+    info: INFO,
     servers: [{ url: '/', description: 'The service that serves this document.' }],
     paths: PATHS,
-    components: { schemas: SCHEMAS, parameters: PARAMETERS, headers: HEADERS },
+    components: { schemas: SCHEMAS, headers: HEADERS },
   };
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }

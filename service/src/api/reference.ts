@@ -1,53 +1,23 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type HttpResponse, textResponse } from '../http/response.js';
-import { openApiDocument } from './document.js';
-
-interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query' | 'header';
-  readonly required?: boolean;
-  readonly description: string;
-}
-
-/** The parts of the document that the page shows. */
-interface Document {
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, object>>;
-    readonly parameters: Readonly<Record<string, Parameter>>;
-    readonly headers: Readonly<Record<string, { readonly description: string }>>;
-  };
-}
-
-interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly parameters?: readonly { readonly $ref: string }[];
-  readonly requestBody?: { readonly content: { readonly 'application/json': { readonly example: unknown } } };
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly headers: object }>>;
-}
+import { HEADERS, INFO, type Operation, PATHS, SCHEMAS } from './document.js';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 const escaped = (text: string): string => text.replaceAll(/[&<>"]/g, (character) => ESCAPES[character] ?? character);
 /** A description, in which back quotes enclose code. */
 const prose = (text = ''): string => escaped(text).replaceAll(/`([^`]*)`/g, '<code>$1</code>');
 
-const input = ({ name, in: place, required = false, description }: Parameter): string =>
-  `<label>${name} <input name="${name}" data-in="${place}" ${required ? 'required' : ''} autocomplete="off"></label>
+const input = ({ name, in: place, description }: NonNullable<Operation['parameters']>[number]): string =>
+  `<label>${name} <input name="${name}" data-in="${place}" ${place === 'path' ? 'required' : ''} autocomplete="off"></label>
   <p>${prose(description)}</p>`;
 
 const terms = (entries: readonly (readonly [string, string])[]): string =>
   `<dl>${entries.map(([term, text]) => `<dt><code>${term}</code></dt><dd>${text}</dd>`).join('')}</dl>`;
 
 /** One operation: a form that sends it, and its responses. It can be read without the script of the page. */
-function section(path: string, method: string, operation: Operation, { components }: Document): string {
+function section(path: string, method: string, operation: Operation): string {
   const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
-  const inputs = parameters
-    .map(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? ''])
-    .filter((one) => !!one);
   const example = requestBody && JSON.stringify(requestBody.content['application/json'].example);
   const described = Object.entries(responses).map(
     ([status, { description: meaning, headers }]) =>
@@ -58,7 +28,7 @@ function section(path: string, method: string, operation: Operation, { component
     <p><b>${method.toUpperCase()}</b> <code>${path}</code></p>
     <p>${prose(description)}</p>
     <form aria-label="Try it: ${summary}" data-method="${method.toUpperCase()}" data-path="${path}">
-      ${inputs.map(input).join('')}
+      ${parameters.map(input).join('')}
       ${example ? `<label>Body <textarea name="body" rows="3">${escaped(example)}</textarea></label>` : ''}
       <button hidden>Send</button> <output></output>
       <pre tabindex="0" role="group" aria-label="Received body" hidden></pre>
@@ -73,31 +43,29 @@ const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(
 
 /** The document as a page of one file, which loads nothing, and sends only what its reader sends. */
 export function referencePage(): HttpResponse<string> {
-  const document = JSON.parse(openApiDocument()) as Document;
-  const { info, paths, components } = document;
   const [style, script] = [asset('reference.css'), asset('reference.js')];
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => [path, method, operation] as const),
+  const operations = Object.entries(PATHS).flatMap(([path, methods]) =>
+    Object.entries<Operation>(methods).map(([method, operation]) => [path, method, operation] as const),
   );
   const page = `<!doctype html>
 <html lang="en">
 <head>
   <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-  <title>${info.title}: API reference</title><link rel="icon" href="data:,"><style>${style}</style>
+  <title>${INFO.title}: API reference</title><link rel="icon" href="data:,"><style>${style}</style>
 </head>
 <body><main>
-  <h1>${info.title} <small>${info.version}</small></h1>
-  <p>${prose(info.description)} The requests of this page are real: the service stores what they create.</p>
+  <h1>${INFO.title} <small>${INFO.version}</small></h1>
+  <p>${prose(INFO.description)} The requests of this page are real: the service stores what they create.</p>
   <nav aria-label="Operations">
     ${operations.map(([, , { operationId, summary }]) => `<a href="#${operationId}">${summary}</a>`).join(' ')}
     <a href="/openapi.json">OpenAPI document</a>
   </nav>
   <label>Authorization <input id="authorization" placeholder="where the service checks its callers" autocomplete="off"></label>
-  ${operations.map(([path, method, operation]) => section(path, method, operation, document)).join('')}
+  ${operations.map(([path, method, operation]) => section(path, method, operation)).join('')}
   <h2>Headers of responses</h2>
-  ${terms(Object.entries(components.headers).map(([name, { description }]) => [name, prose(description)]))}
+  ${terms(Object.entries(HEADERS).map(([name, { description }]) => [name, prose(description)]))}
   <h2>Schemas</h2>
-  <pre tabindex="0" role="group" aria-label="JSON">${escaped(JSON.stringify(components.schemas, undefined, 1))}</pre>
+  <pre tabindex="0" role="group" aria-label="JSON">${escaped(JSON.stringify(SCHEMAS, undefined, 1))}</pre>
 </main><script>${script}</script></body>
 </html>
 `;

@@ -154,5 +154,5 @@ function readInspector(variables: Variables) {
     variables.problems.push(
       'INSPECTOR_TOKEN must have at least 16 characters, and no line breaks, or it can be guessed',
     );
-  return { token, always: on === 'always' };
+  return { always: on === 'always', ...(token !== undefined && { token }) };
 }

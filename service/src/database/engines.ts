@@ -1,4 +1,3 @@
-import type { DatabasePool } from '@ambit/transaction';
 import type { DatabaseConfig } from '../config/database.js';
 import type { IEngine, ISqlDialect } from './engine.js';
 import { mariadbDialect, mariadbEngine } from './engines/mariadb.js';
@@ -9,8 +8,6 @@ export function engineOf(database: DatabaseConfig): IEngine {
   if (database.kind === 'mariadb') return mariadbEngine(database);
   return database.kind === 'postgres' ? postgresEngine(database) : sqliteEngine(database);
 }
-
-export const createPool = (database: DatabaseConfig): DatabasePool => engineOf(database).createPool();
 
 /** The text of one statement for each dialect, written once: pools recognize statements by their text. */
 export function sqlFor(write: (dialect: ISqlDialect) => string): Readonly<Record<ISqlDialect['name'], string>> {

@@ -110,8 +110,6 @@ export async function createFastifyHost(container: IContainer, options: HostOpti
       // Before Fastify closes, which waits for clients without a limit.
       await closeServer(app.server, container, timeoutMs, options);
       await app.close();
-      // Fastify has disposed it already, but where it knows only the function that finds a sandbox.
-      await container.dispose();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
-import { createNoopMeter, INVALID_SPAN_CONTEXT, trace, type TracerProvider } from '@opentelemetry/api';
+import { createNoopMeter, ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
@@ -16,14 +16,7 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
-const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
-/** Creates no spans, whatever SDK is installed, and has no ids for the log. */
-const noTraces: TracerProvider = {
-  getTracer: () => ({
-    startSpan: () => noSpan,
-    startActiveSpan: (_name: string, ...rest: unknown[]) => (rest.at(-1) as (span: typeof noSpan) => never)(noSpan),
-  }),
-};
+const noIds = (): undefined => undefined;
 
 /** Sends spans to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
 export function startTelemetry(
@@ -31,10 +24,12 @@ export function startTelemetry(
   { metrics, traces, serviceName }: Pick<Config, 'metrics' | 'traces' | 'serviceName'>,
   log: Pick<LogOutput, 'dropped'> = { dropped: 0 },
 ): Telemetry {
-  const tracerProvider = traces ? trace.getTracerProvider() : noTraces;
+  // One that leads to no SDK creates no spans, whatever SDK is installed.
+  const tracerProvider = traces ? trace.getTracerProvider() : new ProxyTracerProvider();
+  const ids: Pick<Telemetry, 'traceIdsOf'> = { traceIdsOf: traces ? traceIdsOf : noIds };
   if (!metrics) {
     const instrumentation = instrument({ tracerProvider, meterProvider: { getMeter: createNoopMeter }, pool });
-    return { traceIdsOf, stop: async () => instrumentation.stop() };
+    return { ...ids, stop: async () => instrumentation.stop() };
   }
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': serviceName }));
@@ -46,7 +41,7 @@ export function startTelemetry(
   const serializer = new PrometheusSerializer();
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
-    traceIdsOf,
+    ...ids,
     stop: async () => {
       instrumentation.stop();
       await meterProvider.shutdown();

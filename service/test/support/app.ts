@@ -3,7 +3,7 @@ import { override } from '@ambit/container/tools';
 import { type Exchange, exchange, Happenings, RawClient, ScopeLedger, WatchedPool } from '@ambit/test-kit';
 import { migrate } from '../../src/database/migrate.js';
 import { createTransactionCheck } from '../../src/infrastructure.js';
-import { createPool, engineOf } from '../../src/database/engines.js';
+import { engineOf } from '../../src/database/engines.js';
 import {
   type Config,
   createAppContainer,
@@ -35,7 +35,7 @@ export class App implements AsyncDisposable {
 
   private constructor(config: Config) {
     const { database } = config;
-    this.pool = new WatchedPool(createPool(database), this.happenings);
+    this.pool = new WatchedPool(engineOf(database).createPool(), this.happenings);
     this.container = createAppContainer(config);
     override(
       this.container,
