@@ -22,7 +22,8 @@ export async function planOf(pool: IDatabasePool, sql: string): Promise<string[]
   try {
     await connection.beginTransaction({ readOnly: READS.test(sql) });
     const lines = await planOn(connection, sql);
-    return lines.length === 0 ? ['The database has nothing to plan for it.'] : lines.map(withoutValues);
+    if (lines.length === 0) return ['The database has nothing to plan for it.'];
+    return [...(await adviceOf(connection, lines)), ...lines.map(withoutValues)];
   } finally {
     await connection.rollback().catch(() => undefined);
     connection.release(true);
@@ -53,6 +54,35 @@ async function planOn(connection: IPooledConnection, sql: string): Promise<strin
       .map(([name, value]) => `${name}: ${String(value)}`)
       .join(', '),
   );
+}
+
+const MANY = 1000;
+const FEW = 0.1;
+
+/** PostgreSQL says how many rows a scan keeps, and by which columns; how many it reads, a scan of the whole table says. */
+async function adviceOf(connection: IPooledConnection, lines: readonly string[]): Promise<string[]> {
+  const scans = lines.map((line, i) =>
+    `${line}${lines[i + 1]}`.match(/Seq Scan on (\S+) .*rows=(\d+).*\) +Filter: (.*)/),
+  );
+  const found: string[] = [];
+  for (const [, table, kept, filter = ''] of scans.map((scan) => scan ?? [])) {
+    if (table === undefined) continue;
+    const [whole] = await connection.query<Record<string, string>>(`EXPLAIN SELECT FROM ${table}`).catch(() => []);
+    const all = Number(/rows=(\d+)/.exec(whole?.['QUERY PLAN'] ?? '')?.[1]);
+    if (!(all >= MANY && Number(kept) <= FEW * all)) continue;
+    // An index has the columns that are equal to something, and behind them one of a range.
+    const columns = [...comparedBy('=', filter), ...comparedBy('[<>]=?', filter).slice(0, 1)];
+    const names = / OR |SubPlan/.test(filter) ? [] : columns;
+    const index = names.length === 0 ? '' : `: an index on (${names.join(', ')}) would find them`;
+    found.push(`Reads ${all.toLocaleString('en')} rows of ${table} to keep about ${kept}${index}.`);
+  }
+  return found;
+}
+
+/** The columns that are compared with a value, but not in a function: `((v.name)::text = $1)`. */
+function comparedBy(operator: string, filter: string): string[] {
+  const column = String.raw`(?<!\w)\((?:\w+\.)?("[^"]+"|\w+)\)?(?:::[\w ]+)? `;
+  return Array.from(filter.matchAll(new RegExp(`${column}${operator} (?:[$'(\\d]|ANY)`, 'g')), ([, name = '']) => name);
 }
 
 /** Costs stay, which no condition has. */
