@@ -1,6 +1,6 @@
 import type { IDatabasePool } from '@ambit/transaction';
 import { instrument, type TraceIds, traceIdsOf } from '@ambit/opentelemetry';
-import { createNoopMeter, ProxyTracerProvider, trace } from '@opentelemetry/api';
+import { createNoopMeter, INVALID_SPAN_CONTEXT, trace, type TracerProvider } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
@@ -16,7 +16,14 @@ export interface Telemetry {
   stop(): Promise<void>;
 }
 
-const noIds = (): undefined => undefined;
+const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+/** Creates no spans, whatever SDK is installed, and has no ids for the log. */
+const noTraces: TracerProvider = {
+  getTracer: () => ({
+    startSpan: () => noSpan,
+    startActiveSpan: (_name: string, ...rest: unknown[]) => (rest.at(-1) as (span: typeof noSpan) => never)(noSpan),
+  }),
+};
 
 /** Sends spans to the OpenTelemetry SDK that the process was started with, if any, and metrics to `/metrics`. */
 export function startTelemetry(
@@ -24,12 +31,10 @@ export function startTelemetry(
   { metrics, traces, serviceName }: Pick<Config, 'metrics' | 'traces' | 'serviceName'>,
   log: Pick<LogOutput, 'dropped'> = { dropped: 0 },
 ): Telemetry {
-  // One that leads to no SDK creates no spans, whatever SDK is installed.
-  const tracerProvider = traces ? trace.getTracerProvider() : new ProxyTracerProvider();
-  const ids: Pick<Telemetry, 'traceIdsOf'> = { traceIdsOf: traces ? traceIdsOf : noIds };
+  const tracerProvider = traces ? trace.getTracerProvider() : noTraces;
   if (!metrics) {
     const instrumentation = instrument({ tracerProvider, meterProvider: { getMeter: createNoopMeter }, pool });
-    return { ...ids, stop: async () => instrumentation.stop() };
+    return { traceIdsOf, stop: async () => instrumentation.stop() };
   }
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const resource = defaultResource().merge(resourceFromAttributes({ 'service.name': serviceName }));
@@ -41,7 +46,7 @@ export function startTelemetry(
   const serializer = new PrometheusSerializer();
   return {
     metrics: async () => serializer.serialize((await exporter.collect()).resourceMetrics),
-    ...ids,
+    traceIdsOf,
     stop: async () => {
       instrumentation.stop();
       await meterProvider.shutdown();
