@@ -30,7 +30,7 @@ export function Graph(): JSX.Element | null {
         <Boxes view={view} near={problem?.path ?? neighbours} />
       </div>
       <section class="card side stack" aria-label="Details" tabIndex={0}>
-        {node ? <Details view={view} node={node} /> : <Problems all={problems} chosen={problem} />}
+        {node ? <Details view={view} node={node} /> : <Overview problems={problems} />}
       </section>
     </div>
   );
@@ -88,30 +88,22 @@ function Boxes({ view, near, parent }: BoxesProps): JSX.Element[] {
     });
 }
 
-interface ProblemsProps {
-  readonly all: readonly GraphProblem[];
-  readonly chosen: GraphProblem | undefined;
+/** A problem that `verify()` finds. It leads to its place in the drawing. */
+function problemLink({ message }: GraphProblem): JSX.Element {
+  const [sentence = ''] = message.split('\n', 1);
+  return (
+    <pre key={message} class="note" data-mood="bad">
+      <a href={formatAddress({ view: 'graph', at: sentence })}>{sentence}</a>
+      {message.slice(sentence.length)}
+    </pre>
+  );
 }
 
-/** The problems that `verify()` finds. Each leads to its place in the drawing. */
-function Problems({ all, chosen }: ProblemsProps): JSX.Element {
+function Overview({ problems }: Pick<GraphView, 'problems'>): JSX.Element {
   return (
     <>
-      {all.length > 0 && <h2>verify() finds {times(all.length, 'problem')}</h2>}
-      {all.map((problem) => {
-        const [sentence = '', ...more] = problem.message.split(/\n */);
-        return (
-          <div key={sentence} class="note" data-mood="bad">
-            <a
-              href={formatAddress({ view: 'graph', at: sentence })}
-              aria-current={problem === chosen ? 'true' : undefined}
-            >
-              {sentence}
-            </a>
-            {problem === chosen && <pre>{more.join('\n')}</pre>}
-          </div>
-        );
-      })}
+      {problems.length > 0 && <h2>verify() finds {times(problems.length, 'problem')}</h2>}
+      {problems.map(problemLink)}
       <p>
         A box is a kind of scope: its services are created when first resolved, shared within it, and disposed with it.
       </p>
@@ -144,13 +136,7 @@ function Details({ view, node: { id, key } }: { readonly view: GraphView; readon
         ← Graph
       </a>
       <h2>{key}</h2>
-      {problems
-        .filter(({ path }) => path.includes(id))
-        .map(({ message }) => (
-          <pre key={message} class="note" data-mood="bad">
-            {message}
-          </pre>
-        ))}
+      {problems.filter(({ path }) => path.includes(id)).map(problemLink)}
       {list(
         'Depends on',
         edges.filter(({ from }) => from === id).map(({ to }) => to),

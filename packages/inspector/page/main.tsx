@@ -16,6 +16,7 @@ const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
 function Page(): JSX.Element {
   const { view } = address.value;
   const Panel = PANELS[view] ?? Now;
+  const isLive = connection.value === 'live';
   return (
     <>
       <header class="top chips">
@@ -23,9 +24,14 @@ function Page(): JSX.Element {
           <img src="assets/icon.svg" alt="" width="22" height="22" /> Ambit inspector
         </h1>
         <div class="head chips">
-          <nav class="tabs" aria-label="Views">
+          <nav class="tabs chips" aria-label="Views">
             {Object.keys(PANELS).map((name) => (
-              <a key={name} href={formatAddress({ view: name })} aria-current={name === view ? 'page' : undefined}>
+              <a
+                key={name}
+                class="toggle"
+                href={formatAddress({ view: name })}
+                aria-current={name === view ? 'page' : undefined}
+              >
                 {name}
               </a>
             ))}
@@ -33,7 +39,7 @@ function Page(): JSX.Element {
           <a class="toggle" data-mood={troubles.value.length > 0 ? 'bad' : undefined} href="#/now">
             {troubleCount(troubles.value)}
           </a>
-          <span class="connection" role="status" data-state={connection.value}>
+          <span class="badge" role="status" data-mood={isLive ? 'good' : 'bad'} data-state={connection.value}>
             {connection}
           </span>
         </div>

@@ -91,7 +91,7 @@ export function CauseCard({ kind, cause, where, caller, sql, fix, children, more
       )}
       {sql !== undefined && <Sql text={sql} />}
       {sql !== undefined && <Plan sql={sql} />}
-      <p class="fix">{fix.split('`').map((part, i) => (i % 2 === 0 ? part : <code key={i}>{part}</code>))}</p>
+      <p>→ {fix.split('`').map((part, i) => (i % 2 === 0 ? part : <code key={i}>{part}</code>))}</p>
       {more}
     </article>
   );

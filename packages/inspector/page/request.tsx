@@ -17,7 +17,7 @@ export function RequestView({ request, at }: { request: ExplainedRequest; at?: s
     <div class="request-view stack">
       <header>
         <h2>
-          <span class="method">{method}</span> {route}
+          <code>{method}</code> {route}
         </h2>
         <p class="chips">
           {marks.map(badgeOf)}

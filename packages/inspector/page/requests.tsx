@@ -19,7 +19,7 @@ function Row({ request }: { readonly request: RequestSummary }): JSX.Element {
       aria-current={ref === item ? 'true' : undefined}
     >
       <span class="hint">{clock(arrived)}</span>
-      <span class="method">{method}</span>
+      <code>{method}</code>
       <span>{route}</span>
       <span>
         <Badge {...stateMark(request)} />
