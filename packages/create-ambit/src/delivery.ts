@@ -34,11 +34,15 @@ const COMMANDS: Readonly<Record<PackageManager, Commands>> = {
 };
 
 /** Two stages, so that the image has no compiler. */
-export function dockerfileOf({ database, packageManager }: Options): string {
+export function dockerfileOf({ database, queryBuilder, packageManager }: Options): string {
   const { files, setup, install, prune } = COMMANDS[packageManager];
   // A file of SQLite has to outlive the container.
   const storage = database === 'sqlite' ? 'ENV DATABASE_FILE=/data/shop.db\nVOLUME /data\n' : '';
   const folder = database === 'sqlite' ? 'RUN mkdir /data && chown node:node /data\n' : '';
+  // Those in TypeScript are in dist.
+  const migrations = ['none', 'drizzle'].includes(queryBuilder)
+    ? 'COPY --from=build /app/migrations ./migrations\n'
+    : '';
   return `FROM node:24-slim AS build
 WORKDIR /app
 ${setup === '' ? '' : `RUN ${setup}\n`}COPY package.json ${files} ./
@@ -51,8 +55,7 @@ WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0
 ${folder}${storage}COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/migrations ./migrations
-COPY --from=build /app/dist ./dist
+${migrations}COPY --from=build /app/dist ./dist
 USER node
 EXPOSE 3000
 # Node itself, so that it receives SIGTERM. Before a new version: node dist/migrate.js
@@ -109,13 +112,24 @@ ${commands.map((command) => `      - run: ${command}\n`).join('')}`;
 }
 
 /** A page for coding agents, which change the project without having read the documentation. */
-export function agentsOf({ name, host, packageManager }: Options): string {
+export function agentsOf({ name, host, database, queryBuilder, packageManager }: Options): string {
   const run = `${packageManager} run`;
   const inTransaction = {
     express: '`withTransaction()` on the route, then `resolve(req, key)`',
     fastify: '`config: { transaction: true }` on the route, then `requireTransactionScope(request).resolve(key)`',
     hono: '`withTransaction()` on the route, then `requireTransactionScope(c).resolve(key)`; `c.var.container` stays outside of it',
   }[host];
+  const schema = `\`outboxSchema({ dialect: '${database}' })\``;
+  const listed = 'Add a file to `src/migrations/` for each change, and list it in `src/migrations.ts`';
+  const [change, others] = {
+    none: ['Add a file of SQL to `migrations/` for each change', `a file of what ${schema} returns`],
+    kysely: [listed, `\`sql.raw(statement).execute(db)\` for each of \`splitStatements()\` of ${schema}`],
+    drizzle: [
+      `Change \`src/db.ts\`; \`${run} migration\` adds the file to \`migrations/\``,
+      `what ${schema} returns, with \`--> statement-breakpoint\` between the statements, in the file of \`npx drizzle-kit generate --custom\``,
+    ],
+    knex: [listed, `\`db.raw(statement)\` for each of \`splitStatements()\` of ${schema}`],
+  }[queryBuilder];
   return `# ${name}, for agents
 
 ## Commands
@@ -141,7 +155,8 @@ export function agentsOf({ name, host, packageManager }: Options): string {
 
 ## Tables
 
-- \`migrations/\` has one file of SQL for each change. Add a file; never change one that has run.
+- ${change}. Never change one that has run.
+- The tables of \`@ambit/outbox\` and \`@ambit/idempotency\` are migrations, too: ${others}.
 
 ## Tests
 

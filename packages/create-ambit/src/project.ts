@@ -55,12 +55,12 @@ const NEEDS: Readonly<Record<Host | Database | QueryBuilder, Needs>> = {
   postgres: { dependencies: ['pg'] },
   none: { dependencies: [] },
   kysely: { dependencies: ['@ambit/orm', 'kysely'] },
-  drizzle: { dependencies: ['@ambit/orm', 'drizzle-orm'] },
+  drizzle: { dependencies: ['@ambit/orm', 'drizzle-orm'], devDependencies: ['drizzle-kit'] },
   knex: { dependencies: ['@ambit/orm', 'knex'] },
 };
 
 /** This repository installs them apart from its packages, in the same versions. */
-const TOOLS: Readonly<Record<string, string>> = { oxfmt: '^0.75.0', oxlint: '^1.89.0' };
+const TOOLS: Readonly<Record<string, string>> = { 'drizzle-kit': '^0.31.11', oxfmt: '^0.75.0', oxlint: '^1.89.0' };
 
 const ROOT = join(import.meta.dirname, '..');
 const TEMPLATE = join(ROOT, 'template');
@@ -133,6 +133,7 @@ function manifestOf({ name, host, database, queryBuilder }: ProjectOptions): str
       format: 'oxfmt',
       lint: 'oxlint --deny-warnings && oxfmt --check',
       migrate: 'node dist/migrate.js',
+      ...(queryBuilder === 'drizzle' && { migration: 'drizzle-kit generate' }),
       start: 'node dist/server.js',
       test: 'tsc && vitest run',
     },

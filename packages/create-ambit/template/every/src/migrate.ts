@@ -1,29 +1,19 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { type IDatabasePool, splitStatements } from '@ambit/transaction';
+import { Container } from '@ambit/container';
+import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { readConfig } from './config.ts';
 import { createPool, LOCK } from './database.ts';
+import { createDb } from './db.ts';
+import { runMigrations } from './migrations.ts';
 
-const FOLDER = new URL('../migrations/', import.meta.url);
-
-/** Runs the files of `migrations/` that the database has not seen yet, in the order of their names: all of them, or none. */
+/** Runs the migrations that the database has not seen yet: all of them, or none. */
 export async function migrate(pool: IDatabasePool): Promise<void> {
-  const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.sql')).toSorted();
-  const scripts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), 'utf8')));
-  const connection = await pool.getConnection();
-  try {
-    await connection.beginTransaction();
+  const container = new Container();
+  container.register('IDatabasePool', () => pool);
+  await runInTransaction(container, async (scope) => {
+    const connection = scope.resolve('IConnection');
     await connection.query(LOCK);
-    await connection.query('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)');
-    const seen = (await connection.query<{ name: string }>('SELECT name FROM migrations')).map(({ name }) => name);
-    for (const [i, name] of names.entries()) {
-      if (seen.includes(name)) continue;
-      for (const statement of splitStatements(scripts[i] ?? '')) await connection.query(statement);
-      await connection.query('INSERT INTO migrations (name) VALUES ($1)', [name]);
-    }
-    await connection.commit();
-  } finally {
-    connection.release(); // rolls back what is not committed
-  }
+    await runMigrations(createDb(connection));
+  });
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,11 +1,11 @@
-import type { IConnection, IDatabasePool } from '@ambit/transaction';
+import type { Db } from './db.ts';
 import { type NewOrder, type Order, Refusal } from './order.ts';
 
 /** The orders and the stock. It need not know whether it is in a transaction: the graph gives it the right `db`. */
 export class Orders {
-  readonly #db: IDatabasePool | IConnection;
+  readonly #db: Db;
 
-  constructor(db: IDatabasePool | IConnection) {
+  constructor(db: Db) {
     this.#db = db;
   }
 

@@ -11,6 +11,3 @@ export const createPool = ({ databaseUrl }: Config): IDatabasePool =>
 
 /** Two instances may migrate at the same time: the second waits for the first. */
 export const LOCK = 'SELECT pg_advisory_xact_lock(1)';
-
-/** Refuses to start where the database is away, or its tables are missing: `migrate` creates them. */
-export const expectTables = (pool: IDatabasePool): Promise<unknown> => pool.query('SELECT 1 FROM orders LIMIT 1');

@@ -11,6 +11,3 @@ export const createPool = ({ databaseFile }: Config): IDatabasePool =>
 
 /** Migrations need no lock: SQLite has one writer at a time. */
 export const LOCK = 'SELECT 1';
-
-/** Refuses to start where the database is away, or its tables are missing: `migrate` creates them. */
-export const expectTables = (pool: IDatabasePool): Promise<unknown> => pool.query('SELECT 1 FROM orders LIMIT 1');
