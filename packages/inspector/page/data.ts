@@ -1,4 +1,5 @@
-import { computed, signal } from '@preact/signals';
+import { computed, signal, useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Now, Point, RequestSummary, State, Trouble } from '../src/wire.js';
 
 /** The content of the URL after `#`, such as `#/requests/1f0c2a9b-17?at=1x3f9z`. */
@@ -106,9 +107,23 @@ async function ask(): Promise<void> {
   }
 }
 
-/** Reads data of the server. */
-export async function read<T>(path: string): Promise<T> {
+async function read<T>(path: string): Promise<T> {
   const response = await fetch(path, { signal: AbortSignal.timeout(SILENT_MS) });
   if (!response.ok) throw new Error(await response.text());
   return response.json() as Promise<T>;
+}
+
+/** What the server says at a path, asked again when `since` changes, or why it says nothing; undefined until it has responded. */
+export function useReading<T>(path: string | undefined, since?: unknown): T | Error | undefined {
+  const reading = useSignal<{ readonly path: string; readonly said: T | Error } | undefined>(undefined);
+  const current = useRef(path);
+  current.current = path;
+  useEffect(() => {
+    if (path === undefined) return;
+    const show = (said: T | Error): void => {
+      if (current.current === path) reading.value = { path, said };
+    };
+    read<T>(path).then(show, show);
+  }, [path, since]);
+  return reading.value?.path === path ? reading.value?.said : undefined;
 }

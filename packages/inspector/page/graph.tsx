@@ -1,38 +1,31 @@
-import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { GraphProblem, GraphView, ServiceNode } from '../src/wire.js';
-import { address, boot, formatAddress, now, read, replace } from './data.js';
+import { address, boot, formatAddress, now, useReading } from './data.js';
 import { Badge, Reading } from './parts.js';
 import { count, colorOf, times } from './words.js';
-
-const graph = signal<GraphView | undefined>(undefined);
-const NOTHING_CHOSEN = { view: 'graph' };
 
 /** Each service in the box of its scope, beside what is wrong with the graph, or what is known of the chosen service. */
 export function Graph(): JSX.Element | null {
   const { item, at } = address.value;
-  const view = graph.value;
-  useEffect(() => {
-    if (boot.value !== undefined) void read<GraphView>('graph').then((loaded) => (graph.value = loaded));
-  }, [boot.value]);
+  const view = useReading<GraphView>('graph', boot.value);
   useEffect(() => {
     document.querySelector('.service:is([aria-current], .near)')?.scrollIntoView({ block: 'nearest' });
   }, [view, item, at]);
-  if (!view) return null;
+  if (!view || view instanceof Error) return null;
   const { nodes, edges, problems } = view;
   const node = nodes.find(({ id }) => id === item);
   const problem = problems.find(({ message }) => at !== undefined && message.startsWith(at));
   const neighbours = edges.flatMap(({ from, to }) => (from === item ? [to] : to === item ? [from] : []));
   return (
-    <div class="columns graph-view" onKeyDown={({ key }) => key === 'Escape' && replace(NOTHING_CHOSEN)}>
+    <>
       <div class="canvas" role="group" aria-label="Dependency graph">
         <Boxes view={view} near={problem?.path ?? neighbours} />
       </div>
       <section class="card side stack" aria-label="Details" tabIndex={0}>
         {node ? <Details view={view} node={node} /> : <Overview problems={problems} />}
       </section>
-    </div>
+    </>
   );
 }
 
@@ -132,7 +125,7 @@ function Details({ view, node: { id, key } }: { readonly view: GraphView; readon
   );
   return (
     <>
-      <a class="toggle" href={formatAddress(NOTHING_CHOSEN)}>
+      <a class="toggle" href={formatAddress({ view: 'graph' })}>
         ← Graph
       </a>
       <h2>{key}</h2>

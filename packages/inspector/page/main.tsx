@@ -1,6 +1,6 @@
 import { effect } from '@preact/signals';
 import { type JSX, render } from 'preact';
-import { address, connect, connection, formatAddress, troubles } from './data.js';
+import { address, connect, connection, formatAddress, replace, troubles } from './data.js';
 import { Graph } from './graph.js';
 import { Now } from './now.js';
 import { Requests } from './requests.js';
@@ -14,7 +14,7 @@ const PANELS: Readonly<Record<string, () => JSX.Element | null>> = {
 
 /** The views, what is wrong, and whether the page hears of it; below, the one view that somebody looks at. */
 function Page(): JSX.Element {
-  const { view } = address.value;
+  const { view, item, q } = address.value;
   const Panel = PANELS[view] ?? Now;
   const isLive = connection.value === 'live';
   return (
@@ -44,7 +44,11 @@ function Page(): JSX.Element {
           </span>
         </div>
       </header>
-      <main class={`panel ${view}`} id={view}>
+      <main
+        class={item === undefined ? `panel ${view}` : `panel ${view} opened`}
+        id={view}
+        onKeyDown={({ key }) => key === 'Escape' && replace({ view, q })}
+      >
         <Panel />
       </main>
     </>

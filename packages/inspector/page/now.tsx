@@ -7,13 +7,13 @@ import { clock, count, duration, lastOf, poolLine, transactionsLine, troublesLin
 /** The troubles, and the present state. */
 export function Now(): JSX.Element {
   return (
-    <div class="columns">
+    <>
       <Troubles />
       <section class="stack" aria-label="At this moment">
         {now.value && <Present now={now.value} />}
         <Process />
       </section>
-    </div>
+    </>
   );
 }
 

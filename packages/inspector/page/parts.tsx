@@ -1,9 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import { hasPlan } from '../src/plan.js';
 import type { Cause } from '../src/wire.js';
-import { read } from './data.js';
+import { useReading } from './data.js';
 import type { Mark } from './words.js';
 
 export function Badge({ text, mood }: Mark): JSX.Element {
@@ -41,15 +40,12 @@ export function useStill<T extends { readonly id: number | string }>(items: read
 
 /** The text or lines that a tool of the server says, or why it does not. */
 export function Reading({ path }: { readonly path: string }): JSX.Element {
-  const text = useSignal('…');
-  useEffect(() => {
-    text.value = '…';
-    read<readonly string[] | { readonly explanation: string }>(path).then(
-      (said) => (text.value = 'explanation' in said ? said.explanation : said.join('\n')),
-      (error: unknown) => (text.value = String(error).replace(/^TimeoutError.*/, 'No response within 3 s')),
-    );
-  }, [path]);
-  return <pre class="note">{text}</pre>;
+  const said = useReading<readonly string[] | { readonly explanation: string }>(path);
+  return (
+    <pre class="note">
+      {!said ? '…' : 'explanation' in said ? said.explanation : 'message' in said ? said.message : said.join('\n')}
+    </pre>
+  );
 }
 
 /** The plan of a statement, once somebody asks for it. */

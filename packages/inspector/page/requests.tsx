@@ -1,8 +1,7 @@
-import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
-import { address, boot, formatAddress, idOf, now, read, refOf, replace, requests } from './data.js';
+import { address, boot, formatAddress, idOf, now, refOf, replace, requests, useReading } from './data.js';
 import { Badge, badgeOf, useStill } from './parts.js';
 import { RequestView } from './request.js';
 import { clock, count, duration, listLine, marksOf, stateMark } from './words.js';
@@ -77,63 +76,48 @@ function RequestList(): JSX.Element {
 /** The newest requests, and one of them in detail. */
 export function Requests(): JSX.Element {
   return (
-    <div class={address.value.item === undefined ? 'columns both' : 'columns both opened'}>
+    <>
       <RequestList />
       <Pane />
-    </div>
+    </>
   );
 }
 
 const FORGOTTEN = 'The server has no more of this request: it keeps the newest, of one recording.';
 
-/** The details of the request that is opened: null where the server has no more of it, undefined while it has not responded. */
-function useDetails(): ExplainedRequest | null | undefined {
-  const opened = useSignal<{ readonly item: string; readonly details: ExplainedRequest | null } | undefined>(undefined);
-  const { item } = address.value;
-  const id = idOf(item);
-  const summary = requests.value.find((request) => request.id === id);
-  const isGoingOn = summary?.state === 'open' || (summary?.open ?? 0) > 0;
-  useEffect(() => {
-    if (item === undefined || boot.value === undefined) return;
-    const show = (details: ExplainedRequest | null): void => {
-      if (address.value.item === item) opened.value = { item, details };
-    };
-    if (id === undefined) return show(null);
-    read<ExplainedRequest>(`request?id=${id}`).then(show, () => show(null));
-  }, [item, boot.value, isGoingOn ? now.value : summary]);
-  return opened.value?.item === item ? opened.value?.details : undefined;
-}
-
 /** The request that is opened. */
 function Pane(): JSX.Element {
   const content = useRef<HTMLDivElement>(null);
-  const details = useDetails();
   const { item, q, at } = address.value;
-  const list = { view: 'requests', q };
+  const id = idOf(item);
+  const summary = requests.value.find((request) => request.id === id);
+  const isGoingOn = summary?.state === 'open' || (summary?.open ?? 0) > 0;
+  const path = item === undefined || !boot.value ? undefined : `request?id=${id}`;
+  const details = useReading<ExplainedRequest>(path, isGoingOn ? now.value : summary);
   // At the step that it was opened for.
   useLayoutEffect(() => {
     content.current?.scrollTo(0, 0);
     const row = content.current?.querySelector('[data-at]');
     const bottom = content.current?.getBoundingClientRect().bottom ?? 0;
     if (row && row.getBoundingClientRect().bottom > bottom) row.scrollIntoView({ block: 'center' });
-  }, [details?.id, at]);
+  }, [path, at, details === undefined]);
   return (
-    <div class="card pane" onKeyDown={({ key }) => key === 'Escape' && replace(list)}>
+    <div class="card pane">
       {item !== undefined && (
         <div class="tools chips">
-          <a class="toggle" href={formatAddress(list)}>
+          <a class="toggle" href={formatAddress({ view: 'requests', q })}>
             ← Requests
           </a>
           <span class="hint">{item}</span>
         </div>
       )}
-      {details === null && (
+      {details instanceof Error && (
         <p class="tools badge" data-mood="warn" role="status">
           {FORGOTTEN}
         </p>
       )}
       <div class="details" role="region" aria-label="Request" tabIndex={0} ref={content}>
-        {details && <RequestView key={item} request={details} at={at} />}
+        {details && !(details instanceof Error) && <RequestView key={item} request={details} at={at} />}
         {item === undefined && (
           <p class="empty">Choose a request to see, step by step, what it opened, created, stored and disposed.</p>
         )}
