@@ -18,8 +18,6 @@ export interface Evidence {
   readonly service?: string | undefined;
   /** The caller of its line, once its step is forgotten. */
   readonly caller?: string | undefined;
-  /** How often it happened within the request, where that may grow from one to the next. */
-  readonly times?: number;
   /** The step of the request that shows it. */
   readonly step?: Step | undefined;
   /** The milliseconds that it took. */
@@ -139,7 +137,7 @@ const RULES = {
   },
   'second connection': {
     fix: 'Send the statement on the connection of the transaction (IConnection), or before BEGIN: a larger pool only starves later.',
-    find: secondConnections,
+    find: (request) => idlesOf(request, true),
   },
   'never stopped': { fix: 'Stop the timer or the loop when the response closes, or when IRequestSignal aborts.' },
   'blocked loop': { fix: 'No other request was served meanwhile: divide the work, or move it to a worker.' },
@@ -244,20 +242,6 @@ const CONFLICT = /\b(?:40P01|40001)\b/;
 /** The codes of what was cancelled, but not by a time limit of the database. */
 const CANCELLED = /\b(?:57014(?!.*(?:timeout|max_))|AMBIT_TX_ABORTED|AbortError|ERR_STREAM_PREMATURE_CLOSE)\b/;
 
-/** They explain nothing of the time of a request. */
-const TIMELESS: ReadonlySet<TroubleKind> = new Set([
-  'error committed',
-  'failed callback',
-  'failed disposal',
-  'finding',
-  'hidden failure',
-  'leak',
-  'many rows',
-  'repeated call',
-  'slow',
-  'survived rollback',
-]);
-
 /** They say nothing of a response that goes on for as long as its client likes. */
 const OF_LENGTH: ReadonlySet<TroubleKind> = new Set(['aborted', 'many rows', 'N+1', 'slow']);
 
@@ -284,9 +268,11 @@ export function signsOf(details: RequestDetails, limits: Limits): Sign[] {
     if (kind === 'hidden failure' && kinds.has('failed callback')) return false;
     return shownAs === undefined || !kinds.has(shownAs);
   });
-  const explained = causes.reduce((sum, { kind, lost = Infinity }) => sum + (TIMELESS.has(kind) ? 0 : lost), 0);
+  const others = causes.filter(({ kind }) => kind !== 'slow');
+  const explained = others.reduce((sum, { lost = 0 }) => sum + lost, 0);
+  const isExplained = explained >= (request.milliseconds ?? 0) / 2 || (isFailure(request) && others.length > 0);
   const isShown = ({ kind }: Sign): boolean =>
-    request.endless ? !OF_LENGTH.has(kind) : kind !== 'slow' || explained < (request.milliseconds ?? 0) / 2;
+    request.endless ? !OF_LENGTH.has(kind) : kind !== 'slow' || !isExplained;
   const shown = causes.filter(isShown);
   return shown.filter(({ id }, i) => shown.findIndex((one) => one.id === id) === i);
 }
@@ -334,8 +320,8 @@ export const callerOf = ({ caller, step, where }: Sign): string | undefined =>
   caller ?? (step?.where === where ? step?.caller : undefined);
 
 const evidence = (step: Step, cause: string): Evidence => {
-  const { where, sql, error } = step;
-  return { cause, where, sql, error, step };
+  const { where, sql, error, took: lost } = step;
+  return { cause, where, sql, error, lost, step };
 };
 
 /** A response of 4xx is what the application has decided, whatever led to it. */
@@ -429,43 +415,20 @@ function failedHandlers(request: RequestDetails): Evidence[] {
   const thrown = second ?? (isFailed ? all.find(({ known }) => known !== true) : undefined);
   if (!thrown) return [];
   // The stack of a time limit has no line of the application, but its call has.
-  const { where } = thrown.where === undefined ? (of(steps, 'call').findLast(isOf(thrown)) ?? thrown) : thrown;
-  const found = {
-    ...evidence(thrown, `The ${isWork({ method }) ? 'work' : 'handler'} failed with ${thrown.error}`),
-    where,
-  };
-  if (second) {
-    const cause = `The handler responded ${status}, went on, and failed with ${second.error}`;
-    Object.assign(found, {
-      cause,
-      fix: 'Return after the first response: what follows it is done without need, or wrong.',
-    });
-  }
-  return [{ ...found, about: where === undefined ? route : undefined }];
+  const call = of(steps, 'call').findLast(({ error }) => error !== undefined && error === thrown.error);
+  const where = thrown.where ?? call?.where;
+  const who = isWork({ method }) ? 'work' : 'handler';
+  const cause = second ? `The handler responded ${status}, went on, and failed` : `The ${who} failed`;
+  const fix = second && 'Return after the first response: what follows it is done without need, or wrong.';
+  const about = where === undefined ? route : undefined;
+  return [{ ...evidence(thrown, `${cause} with ${thrown.error}`), where, fix, about }];
 }
-
-const isOf =
-  (thrown: Step) =>
-  ({ error }: Step): boolean =>
-    error !== undefined && error === thrown.error;
 
 export const BUSY_POOL =
   'No transaction had its connection for long: look at how many of these statements one request sends at once, then at the load. A larger pool helps where the database has cores to spare.';
 
-/** Until its response, each wait for a connection that was long or without result, and the transaction that was open meanwhile. */
-function waitsOf({ steps, milliseconds = Infinity }: RequestDetails): (readonly [Step, Step | undefined])[] {
-  const waits = steps.filter(
-    (step) =>
-      step.at <= milliseconds &&
-      (step.kind === 'no connection' || (step.kind === 'connection' && waited(step) >= LONG_WAIT_MS)),
-  );
-  return waits.map((step) => {
-    const { at, took = 0 } = step;
-    const isOpen = ({ at: from, span }: Step): boolean =>
-      from <= at && !steps.some((one) => ENDS.has(one.kind) && one.span === span && one.at < at + took - 1);
-    return [step, of(steps, 'begin').find(isOpen)] as const;
-  });
-}
+const isWait = (step: Step): boolean =>
+  step.kind === 'no connection' || (step.kind === 'connection' && waited(step) >= LONG_WAIT_MS);
 
 function waitOf({ took, error, pool }: Step): string {
   const of = pool === undefined ? '' : ` of ${pool}`;
@@ -474,25 +437,14 @@ function waitOf({ took, error, pool }: Step): string {
     : `Got no connection${of} after ${ms(took)} (${error})`;
 }
 
-const SECOND = 'A second connection is taken inside of a transaction that holds one';
-
-function secondConnections(request: RequestDetails): Evidence[] {
-  const waits = waitsOf(request).flatMap(([step, begun]): Evidence[] => {
-    if (begun === undefined) return [];
-    const { took } = step;
-    // A transaction that waits has sent no statement: the last one before it is known.
-    const where = step.where ?? request.steps.findLast((one) => one.at <= step.at && one.where !== undefined)?.where;
-    const cause = `${SECOND}: ${waitOf(step)}, and kept its own`;
-    return [{ cause, where, about: where === undefined ? request.route : undefined, lost: took, step }];
-  });
-  return [...waits, ...idlesOf(request, true)];
-}
-
 /** All of them are one trouble, which follows from second connections where their holders wait for those. */
-function shortages(request: RequestDetails): Evidence[] {
-  return waitsOf(request).flatMap(([step, begun]) => {
-    if (begun !== undefined) return [];
-    const { took, doing, heldAt, heldBy, where, shares, pool } = step;
+function shortages({ steps, milliseconds = Infinity }: RequestDetails): Evidence[] {
+  const begins = of(steps, 'begin');
+  return steps.filter(isWait).flatMap((step) => {
+    const { at, took, doing, heldAt, heldBy, where, shares, pool } = step;
+    const isOpen = ({ at: from, span }: Step): boolean =>
+      from <= at && !steps.some((one) => ENDS.has(one.kind) && one.span === span && one.at < ends(step) - 1);
+    if (at > milliseconds || begins.some(isOpen)) return [];
     const cause = doing === undefined ? waitOf(step) : `${waitOf(step)}; ${doing}`;
     const fix = doing !== undefined && heldBy === undefined ? BUSY_POOL : undefined;
     const into = [`leak ${heldAt}`, `second connection ${heldBy ?? shares?.[0]?.name}`, `pool ${pool ?? ''}`];
@@ -592,9 +544,7 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
     const from = others.length === 0 ? '' : `, from ${others.length + 1} lines, ${most.length} of them from this one`;
     const lost = same.reduce((sum, { took = 0 }) => sum + took, 0);
     const fix = ALIKE_FIX.find(([verb]) => verb.test(sql ?? ''))?.[1];
-    return [
-      { cause: `One request sent the statement ${times}${from}`, sql, where, lost, fix, times: same.length, step },
-    ];
+    return [{ cause: `One request sent the statement ${times}${from}`, sql, where, lost, fix, step }];
   });
 }
 
@@ -660,52 +610,39 @@ const ENDS: ReadonlySet<Step['kind']> = new Set(['commit', 'rollback', 'commit u
  *
  * @param forSecond - that is a second connection, and what is sent on it
  */
-function idlesOf(request: RequestDetails, forSecond: boolean): Evidence[] {
-  const { steps } = request;
+function idlesOf({ steps, route }: RequestDetails, forSecond: boolean): Evidence[] {
   const found: Evidence[] = [];
-  const isSecond = (since: number, end: number): boolean =>
-    waitsOf(request).some(([{ at, took = 0 }, begun]) => begun && at < end && at + took > since);
   /** Each open transaction by its scope, with the end of its last statement, and that. */
   const open = new Map<number | undefined, { readonly since: number; readonly last: Step }>();
   for (const step of steps) {
     const { kind, at, span, took = 0 } = step;
     const idle = open.get(span);
     const isOfIt = kind === 'statement' ? step.outside !== true : ENDS.has(kind);
-    const call =
-      idle && of(steps, 'call').find((one) => one.at >= idle.since - 1 && waited(one) >= (at - idle.since) / 2);
-    // The process may have been busy, where nothing says why.
-    const isLong = idle && isOfIt && at - idle.since >= (call && at >= call.at ? CALL_IN_TRANSACTION_MS : IDLE_MS);
-    if (idle && isLong && !isSecond(idle.since, at)) {
+    if (idle && isOfIt) {
       const { since, last } = idle;
       const lost = at - since;
-      const others = steps.filter(
-        (one) => one.at >= since - 1 && one.at < at && (one.outside === true || ACQUIRES.has(one.kind)),
-      );
-      const isOfSecond = timeOf(others) >= lost / 2;
+      const meanwhile = steps.filter((one) => one.at >= since - 1 && one.at < at);
+      const call = of(meanwhile, 'call').find((one) => waited(one) >= lost / 2);
+      const wait = meanwhile.find(isWait);
+      const others = meanwhile.filter(({ outside }) => outside === true);
+      const inOthers = others.reduce((sum, one) => sum + waited(one), 0);
+      const isOfSecond = wait !== undefined || inOthers >= lost / 2;
+      // The process may have been busy, where nothing says why.
+      const isLong = wait !== undefined || lost >= (call ? CALL_IN_TRANSACTION_MS : IDLE_MS);
       // The time was lost after its last statement and before this one.
-      const shown = [...(isOfSecond ? others : [call, last]), step].find((one) => one?.where !== undefined);
-      const meanwhile = call ? `; meanwhile it waited for ${call.host}` : '';
+      const shown = [...(isOfSecond ? [wait, ...others] : [call]), last, step].find((one) => one?.where !== undefined);
+      const why = wait ? `: ${waitOf(wait)}` : '';
       const cause = isOfSecond
-        ? `${SECOND}, and kept its own for ${ms(lost)} without a statement`
-        : `A transaction was open for ${ms(lost)} without a statement${meanwhile}`;
-      if (isOfSecond === forSecond) found.push({ cause, where: shown?.where, lost, step: shown });
+        ? `A second connection is taken inside of a transaction that holds one${why}, and kept its own for ${ms(lost)}`
+        : `A transaction was open for ${ms(lost)} without a statement${call ? `; meanwhile it waited for ${call.host}` : ''}`;
+      const about = isOfSecond && shown === undefined ? route : undefined;
+      if (isLong && isOfSecond === forSecond)
+        found.push({ cause, where: shown?.where, about, lost, step: wait ?? shown });
     }
     if (kind === 'begin' || (isOfIt && idle)) open.set(span, { since: at + took, last: step });
     if (ENDS.has(kind)) open.delete(span);
   }
   return found;
-}
-
-const ACQUIRES: ReadonlySet<Step['kind']> = new Set(['connection', 'no connection'] as const);
-
-/** The milliseconds in which one of the steps, in order, went on. */
-function timeOf(steps: readonly Step[]): number {
-  let [sum, end] = [0, 0];
-  for (const step of steps) {
-    sum += Math.max(0, ends(step) - Math.max(step.at, end));
-    end = Math.max(end, ends(step));
-  }
-  return sum;
 }
 
 /** A scope that is still open, or was closed long after the response of its request. */
@@ -755,40 +692,22 @@ function slow({ milliseconds = 0, steps: all, method, route, state }: RequestDet
     const fix = 'Look for the card of a blocked loop; where there is none, the machine was busy.';
     return found(cause, undefined, { about: 'late', fix, into: ['blocked loop', disposal] });
   }
-  if (took >= milliseconds / 2) {
-    const what = kind === 'created' ? `creating ${key}` : (LONG_STEPS[kind ?? ''] ?? `a ${kind}`);
+  const gap = longestGap(steps, milliseconds);
+  if (took >= gap.took) {
+    const what =
+      kind === 'created' ? `creating ${key}` : kind === 'connection' ? 'one wait for a connection' : `one ${kind}`;
     const at = longest?.where;
     // The other half of a deadlock waited for it.
     const into = [`deadlock ${at}`, `conflict ${at}`, disposal];
     const about = at === undefined ? `${route} ${what}` : undefined;
-    const fix = LOCKS.test(sql ?? '') ? WAITS_FOR_ROWS : undefined;
-    return found(`of which ${ms(took)} in ${what}`, longest, { sql, about, fix, into });
-  }
-  const gap = longestGap(steps, milliseconds);
-  if (gap.took < milliseconds / 4) {
-    const fix = 'Open the request, and look at its steps.';
-    return found(`spread over its steps; the longest took ${ms(took)}`, longest, { sql, fix });
+    return found(`of which ${ms(took)} in ${what}`, longest, { sql, about, into });
   }
   const isKnown = gap.after?.where !== undefined;
   const after = isKnown ? 'after this line' : 'before the first line that is known';
-  const isAll = gap.took >= milliseconds / 2;
-  const cause = `${isAll ? '' : 'no half of it in one step; '}${ms(gap.took)} of it passed ${after}, without a statement, call or wait`;
+  const cause = `${ms(gap.took)} of it passed ${after}, without a statement, call or wait`;
   const fix = `Look at what the code does ${isKnown ? 'after the line' : 'before that'}: it waits or computes there.`;
   return found(cause, gap.after, { fix });
 }
-
-const LOCKS = /^(?:UPDATE|DELETE|MERGE)\b|\bFOR (?:NO KEY )?(?:UPDATE|SHARE)\b/i;
-const WAITS_FOR_ROWS =
-  'It locks rows, so it waits for each transaction that has them: do nothing slow after this line, or any that locks the same rows, and before COMMIT. Else look at the plan with EXPLAIN.';
-
-const LONG_STEPS: Readonly<Record<string, string>> = {
-  statement: 'one statement',
-  begin: 'BEGIN',
-  commit: 'COMMIT',
-  rollback: 'ROLLBACK',
-  connection: 'waiting for a connection',
-  call: 'one call',
-};
 
 /** The longest time in which nothing was recorded, and the last step before it of which the line is known. */
 function longestGap(steps: readonly Step[], milliseconds: number): { took: number; after: Step | undefined } {

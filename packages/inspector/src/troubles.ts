@@ -28,8 +28,6 @@ interface Group {
   readonly shares: Map<string, number>;
   /** The number of other requests that it has harmed. */
   victims: number;
-  /** The newest numbers of times within a request. */
-  readonly times: number[];
   readonly victimRoutes: Set<string>;
 }
 
@@ -38,8 +36,6 @@ const MOST_REQUESTS = 5;
 const MOST_ROUTES = 8;
 const MOST_HOLDERS = 3;
 const MOST_SHARES = 100;
-const SHOWN_TIMES = 5;
-const BURST_MS = 5000;
 /** A failed response is not for their sake. */
 const HARMLESS: ReadonlySet<TroubleKind> = new Set([
   'N+1',
@@ -72,7 +68,6 @@ export class Troubles {
     Object.assign(group, { sign, last: at, count: group.count + 1 });
     group.failed += Number(failed);
     group.lost += lost;
-    if (sign.times !== undefined && group.times.push(sign.times) > SHOWN_TIMES) group.times.shift();
     for (const { name: holder, where, took } of shares)
       addTo(group.shares, where === undefined ? holder : `${holder}, ${where}`, took);
     if (request) {
@@ -98,17 +93,14 @@ export class Troubles {
     );
     for (const group of all) {
       const head = group.sign.into?.map((cause) => heads.find((one) => isAbout(one, cause))).find(Boolean);
-      const burst = group.sign.kind === 'aborted' && group.count === 1 && heads.find((one) => isOfBurst(one, group));
       if (head) merge(head, group);
-      else if (burst) merge(burst, group);
       // A machine that was busy is no trouble of the application.
-      else if (group.sign.into?.[0] !== 'blocked loop')
-        heads.push(merge({ ...groupOf(group.sign, group.first), times: group.times }, group));
+      else if (group.sign.into?.[0] !== 'blocked loop') heads.push(merge(groupOf(group.sign, group.first), group));
     }
     return heads.toSorted(byHarm).map((group) => this.#read(group));
   }
 
-  #read({ sign, shares, victims, victimRoutes, routes, requests, times: often, ...counts }: Group): Trouble {
+  #read({ sign, shares, victims, victimRoutes, routes, requests, ...counts }: Group): Trouble {
     const { first, last, count, failed, lost } = counts;
     const cause = causeOf(sign, this.#definition);
     const holders = [...shares].toSorted(([, one], [, other]) => other - one);
@@ -117,36 +109,24 @@ export class Troubles {
         ? ''
         : `; ${victims} other requests were slow or failed for it: ${[...victimRoutes].join(', ')}`;
     const isMany = count > 1 && holders.length > 0;
-    const grows = often.length === SHOWN_TIMES && often.every((one, i) => i === 0 || one > (often[i - 1] ?? one));
-    const growth = grows ? `; it grows from request to request (${often.join(', ')})` : '';
     const all = holders.reduce((sum, [, took]) => sum + took, 0);
     const isBusy = (holders[0]?.[1] ?? 0) < all / 2;
     const ofPool = isMany && { fix: isBusy ? BUSY_POOL : fixOf('pool') };
-    const isBurst = sign.kind === 'aborted' && counts.count > 1 && routes.size > 1;
-    const what = isMany ? poolCause(counts, holders) : isBurst ? BURST : `${cause.cause}${growth}`;
+    const what = isMany ? poolCause(counts, holders) : cause.cause;
     const where = isMany ? holders[0]?.[0].split(', ').at(1) : cause.where;
     const times = { count, failed, lost, first, last, routes: [...routes], requests: [...requests] };
-    const better = { ...ofPool, ...(grows && { fix: LISTENERS }) };
-    const { caller, ...known } = { ...cause, ...better, ...(where !== undefined && { where }) };
+    const { caller, ...known } = { ...cause, ...ofPool, ...(where !== undefined && { where }) };
     // The caller is that of its own line.
     const isItsOwn = caller !== undefined && where === cause.where;
     return { ...known, ...(isItsOwn && { caller }), cause: `${what}${also}`, ...times };
   }
 }
 
-const BURST =
-  'Several clients disconnected at about the same time: look at what happened then, or at the load of the machine';
-const LISTENERS =
-  'Something that earlier requests have subscribed still runs: unsubscribe it when the request is over.';
-
-const isOfBurst = ({ sign, last }: Group, other: Group): boolean =>
-  sign.kind === 'aborted' && Math.abs(last - other.last) < BURST_MS;
-
 const nameOf = ({ id, kind, about = '' }: Sign): string => (kind === 'pool' ? `${id} ${about}` : id);
 
 const groupOf = (sign: Sign, at: number): Group => {
   const sets = { routes: new Set<string>(), requests: new Set<number>(), victimRoutes: new Set<string>() };
-  return { sign, first: at, last: at, count: 0, failed: 0, lost: 0, victims: 0, shares: new Map(), times: [], ...sets };
+  return { sign, first: at, last: at, count: 0, failed: 0, lost: 0, victims: 0, shares: new Map(), ...sets };
 };
 
 /** @param cause - a kind, or a kind with a line or a route */

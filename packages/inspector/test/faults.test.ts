@@ -67,11 +67,7 @@ const FAULTS: readonly Fault[] = [
   { name: 'failed service', cause: /IPrices could not be created for IInvoices: RangeError/ },
   { name: 'missing key', kind: 'failed service', cause: /IMailer could not be created: .* AMBIT_NOT_REGISTERED/ },
   // It goes on for three seconds: no wait for a connection is looked for meanwhile, nor another application.
-  {
-    name: 'never stopped',
-    cause: /goes on after 2 requests completed/,
-    make: asked('never-stopped', 'never-stopped'),
-  },
+  { name: 'never stopped', cause: /goes on after 2 requests/, make: asked('never-stopped', 'never-stopped') },
   { name: 'aborted', cause: /disconnected after \d/, make: (app) => app.ask('aborted', 1500) },
   { name: 'failed commit', cause: /COMMIT was refused: .*23503 foreign key violation/ },
   { name: 'failed handler', cause: /failed with TypeError: Cannot read properties of undefined \(reading 'status'\)/ },
@@ -105,22 +101,11 @@ const FAULTS: readonly Fault[] = [
     make: asked('second-connection', 'second-connection', 'second-connection'),
   },
   { name: 'error committed', cause: /^Responded 404, and committed/ },
-  {
-    name: 'failed callback',
-    cause: /callback of the transaction failed with TypeError.*; the response \(200\) does not/,
-  },
+  { name: 'failed callback', cause: /callback of the transaction failed with TypeError.*; the response \(200\)/ },
   { name: 'failed disposal', cause: /^IUpload could not be disposed: EvalError/ },
   { name: 'hidden failure', cause: /^Responded 200 although its call POST 127\.0\.0\.1:\d+ failed with 503/ },
-  {
-    name: 'client at fault',
-    kind: 'hidden failure',
-    cause: /^Responded 404 although its call GET 127\.0\.0\.1:\d+ failed with 503/,
-  },
-  {
-    name: 'swallowed statement',
-    kind: 'hidden failure',
-    cause: /^Responded 200 although the database refused a statement: .*23505/,
-  },
+  { name: 'client at fault', kind: 'hidden failure', cause: /^Responded 404 although its call GET \S+ failed/ },
+  { name: 'swallowed statement', kind: 'hidden failure', cause: /^Responded 200 although the database .*: .*23505/ },
   { name: 'repeated call', cause: /^The call POST 127\.0\.0\.1:\d+ failed with TimeoutError.* and was sent again/ },
   { name: 'many rows', cause: /^GET \/many-rows\/:id read 20,736 rows$/ },
   {
@@ -134,38 +119,14 @@ const FAULTS: readonly Fault[] = [
       }
     },
   },
-  {
-    name: 'hanging disposal',
-    kind: 'failed disposal',
-    cause: /^IPrinter\.dispose\(\) has not settled: its scope \(application > request\) is open for/,
-  },
-  {
-    name: 'held connection',
-    kind: 'leak',
-    cause: /^A connection is out since \d\d:\d\d:\d\d, taken by GET \/held-connection\/:id, which has its response/,
-  },
+  { name: 'hanging disposal', kind: 'failed disposal', cause: /^IPrinter\.dispose\(\) has not settled: its scope/ },
+  { name: 'held connection', kind: 'leak', cause: /^A connection is out since [\d:]+, taken by GET \/held-con/ },
   { name: 'runs overlap', work: 'job', cause: /begins each \d+ ms and takes longer: \d runs of it go on at once$/ },
-  {
-    name: 'fails each time',
-    work: 'report',
-    cause: /failed in each of its last [34] runs, now with RangeError: the report is empty$/,
-  },
-  {
-    name: 'failed handler of work',
-    work: 'transaction',
-    cause: /^The work failed with SyntaxError: the import is wrong$/,
-  },
-  {
-    name: 'leak of work',
-    work: 'expiry',
-    cause: /^A scope \(application > expiry\) is open for more than 0\.3 s beside 19 or more of the same work/,
-  },
+  { name: 'fails each time', work: 'report', cause: /failed in each of its last [34] runs, now with RangeError/ },
+  { name: 'failed handler of work', work: 'transaction', cause: /^The work failed with SyntaxError: the import/ },
+  { name: 'leak of work', work: 'expiry', cause: /> expiry\) is open for more than 0\.3 s beside 19 or more/ },
   { name: 'N+1 of work', work: 'worker', cause: /sent the statement 6 times/ },
-  {
-    name: 'hidden failure of work',
-    work: 'delivery of order.placed',
-    cause: /^Was done although its call POST 127\.0\.0\.1:\d+ failed with 422/,
-  },
+  { name: 'hidden failure of work', work: 'delivery of order.placed', cause: /^Was done although .* failed with 422/ },
 ];
 
 /** `packages/inspector/test/support/handlers.mjs:66` */

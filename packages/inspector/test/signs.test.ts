@@ -30,19 +30,19 @@ slow: after the last line that is known
 request | milliseconds=1600
 → slow | where=before.ts:1:1 | cause=1.5 s of it passed after this line
 
-slow: beside a cause that explains little of its time; a lock is waited for where rows are read for a change
+slow: beside a cause that explains little of its time
 0 connection | took=200
 300 statement | sql=SELECT 1 FROM stations FOR UPDATE | where=plan.ts:1:1 | took=4000
 request | milliseconds=5000
 → pool
-→ slow | where=plan.ts:1:1 | fix=waits for each transaction
+→ slow | where=plan.ts:1:1
 
-slow: where each of its steps took a little
+slow: with its longest step, where each took a little
 0 statement | where=a.ts:1:1 | took=400
 400 statement | where=b.ts:1:1 | took=450
 850 statement | where=c.ts:1:1 | took=400
 request | milliseconds=1260
-→ slow | where=b.ts:1:1 | cause=spread over its steps; the longest took 450 ms
+→ slow | where=b.ts:1:1 | cause=of which 450 ms in one statement
 
 hidden failure: not of what was tried again
 1 statement | sql=UPDATE cars | error=PostgresError 23505
@@ -162,10 +162,6 @@ endless: its client may leave, it may take long, and ask for news again and agai
 5000 aborted
 request | state=aborted | milliseconds=5000 | endless=yes | rows=90000
 
-N+1: not for pages of rows
-0-9 statement | rows=20
-10 finding | found=repeated-statement
-
 second connection: its statements are why the transaction was idle
 0 begin | span=1
 1 statement | span=1
@@ -174,12 +170,6 @@ second connection: its statements are why the transaction was idle
 1350 commit | span=1
 → second connection | where=second.ts:1:1 | cause=kept its own for 1.3 s
 → N+1
-
-hidden failure: 4xx tells the client that it is at fault
-1 call | host=a:1 | method=GET | where=a.ts:1:1 | error=TypeError ECONNREFUSED
-2 call | host=b:1 | method=GET | where=b.ts:1:1 | status=404
-request | status=404
-→ hidden failure | where=a.ts:1:1 | cause=Responded 404 although its call GET a:1 failed | fix=502
 `;
 
 /** A request that went well. */
