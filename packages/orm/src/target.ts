@@ -8,7 +8,7 @@ import {
   type Transaction,
   TransactionError,
 } from '@ambit/transaction';
-import { POSTGRES, tokensOf, transactionOn } from '@ambit/transaction/extension';
+import { POSTGRES, type Savepoint, tokensOf, transactionOn } from '@ambit/transaction/extension';
 
 /** The target of a query builder's statements: the transaction of a scope, or a pool, each statement by itself. */
 export type Target =
@@ -102,5 +102,18 @@ export async function* rowsInChunks<R extends object = Row>(
   } finally {
     // It is refused after a failed statement, and the rollback that must follow closes the cursor.
     await connection.query(`CLOSE ${cursor}`).catch(() => undefined);
+  }
+}
+
+/** The chunks of a query of a nested transaction: its reader may ask for the next one from code outside of that. */
+export async function* within<T>(
+  savepoint: Savepoint,
+  chunks: AsyncGenerator<T, void, undefined>,
+): AsyncGenerator<T, void, undefined> {
+  const next = (): ReturnType<typeof chunks.next> => savepoint.within(() => chunks.next());
+  try {
+    for (let chunk = await next(); !chunk.done; chunk = await next()) yield chunk.value;
+  } finally {
+    await savepoint.within(() => chunks.return());
   }
 }

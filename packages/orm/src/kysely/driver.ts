@@ -36,7 +36,7 @@ import {
 import { executeOn } from '@ambit/transaction/extension';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { queryErrorOf } from '../errors.js';
-import { ownTransaction, ROWS_AT_A_TIME, rowsInChunks } from '../target.js';
+import { ownTransaction, ROWS_AT_A_TIME, rowsInChunks, within } from '../target.js';
 
 const CHANGING: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
 export interface StatementMeans {
@@ -81,16 +81,13 @@ class ConnectionUse implements DatabaseConnection {
     else yield* this.#chunks<R>(query, chunkSize);
   }
 
-  /** Kysely may ask for the next rows from code outside of the nested transaction that the query belongs to. */
   async *#chunks<R>({ sql, parameters }: CompiledQuery, chunkSize: number): AsyncIterableIterator<QueryResult<R>> {
-    const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize, this.#means.options);
-    const next = (): ReturnType<typeof chunks.next> => this.savepoint.within(() => chunks.next());
+    const { options, errorOf = queryErrorOf } = this.#means;
     try {
-      for (let chunk = await next(); !chunk.done; chunk = await next()) yield { rows: chunk.value as R[] };
+      const chunks = rowsInChunks(this.#connection, sql, parameters, chunkSize, options);
+      for await (const rows of within(this.savepoint, chunks)) yield { rows: rows as R[] };
     } catch (error) {
-      throw (this.#means.errorOf ?? queryErrorOf)(error, sql);
-    } finally {
-      await this.savepoint.within(() => chunks.return());
+      throw errorOf(error, sql);
     }
   }
 }
@@ -226,12 +223,25 @@ export function partsOf(dialect: KyselyDialect): SharedParts {
   throw new TransactionError('AMBIT_OPTION', `dialect must be one of ${known}, not ${inspect(dialect)}`);
 }
 
-/** Kysely's way to a pool: it begins no transactions. */
-class PoolDriver implements Driver, ConnectionProvider {
+/** A way to a pool, on which nothing begins a transaction. */
+export abstract class StatementDriver implements Driver {
+  abstract acquireConnection(): Promise<DatabaseConnection>;
+  abstract beginTransaction(): Promise<never>;
+
+  async releaseConnection(_connection: DatabaseConnection): Promise<void> {}
+  async init(): Promise<void> {}
+  async commitTransaction(): Promise<void> {}
+  async rollbackTransaction(): Promise<void> {}
+  /** The container closes the pool. */
+  async destroy(): Promise<void> {}
+}
+
+class PoolDriver extends StatementDriver implements ConnectionProvider {
   readonly #pool: IDatabasePool;
   readonly #means: StatementMeans;
 
   constructor(pool: IDatabasePool, means: StatementMeans) {
+    super();
     this.#pool = pool;
     this.#means = means;
   }
@@ -250,33 +260,27 @@ class PoolDriver implements Driver, ConnectionProvider {
     return new OneConnection(this.#pool, this.#means);
   }
 
-  releaseConnection(connection: DatabaseConnection): Promise<void> {
+  override releaseConnection(connection: DatabaseConnection): Promise<void> {
     return (connection as OneConnection).release();
   }
 
-  beginTransaction(): Promise<void> {
+  beginTransaction(): Promise<never> {
     return Promise.reject(ownTransaction('Kysely', 'kyselyOn'));
   }
-
-  async init(): Promise<void> {}
-  async commitTransaction(): Promise<void> {}
-  async rollbackTransaction(): Promise<void> {}
-  /** The container closes the pool. */
-  async destroy(): Promise<void> {}
 }
 
 /** Each statement goes to the pool by itself, which may run reads beside a writer or on a replica. */
 export class AnyConnection implements DatabaseConnection {
-  readonly #pool: IDatabasePool;
-  readonly #means: StatementMeans;
+  protected readonly pool: IDatabasePool;
+  protected readonly means: StatementMeans;
 
   constructor(pool: IDatabasePool, means: StatementMeans) {
-    this.#pool = pool;
-    this.#means = means;
+    this.pool = pool;
+    this.means = means;
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return send<R>(this.#pool, query, this.#means);
+    return send<R>(this.pool, query, this.means);
   }
 
   /** A cursor needs a transaction. */
@@ -286,23 +290,12 @@ export class AnyConnection implements DatabaseConnection {
 }
 
 /** A connection that is checked out for the first statement, so that a transaction is refused without a wait for the pool. */
-class OneConnection implements DatabaseConnection {
-  readonly #pool: IDatabasePool;
-  readonly #means: StatementMeans;
+class OneConnection extends AnyConnection {
   #connection: Promise<IPooledConnection> | undefined = undefined;
 
-  constructor(pool: IDatabasePool, means: StatementMeans) {
-    this.#pool = pool;
-    this.#means = means;
-  }
-
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    this.#connection ??= this.#pool.getConnection();
-    return send<R>(await this.#connection, query, this.#means);
-  }
-
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    yield await this.executeQuery<R>(query);
+  override async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    this.#connection ??= this.pool.getConnection();
+    return send<R>(await this.#connection, query, this.means);
   }
 
   async release(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { CompiledQuery, Dialect, DialectAdapter, Driver, Kysely, QueryResult } from 'kysely';
+import type { CompiledQuery, Dialect, DialectAdapter, Kysely, QueryResult } from 'kysely';
 import {
   type ExecuteOptions,
   type IDatabasePool,
@@ -6,7 +6,7 @@ import {
   type Transaction,
   TransactionError,
 } from '@ambit/transaction';
-import { AnyConnection, type KyselyDialect, kyselyIn, partsOf } from '../kysely/driver.js';
+import { AnyConnection, type KyselyDialect, kyselyIn, partsOf, StatementDriver } from '../kysely/driver.js';
 import { driverErrorOf } from '../errors.js';
 import { ownTransaction } from '../target.js';
 
@@ -91,7 +91,7 @@ function servingMany(adapter: DialectAdapter): DialectAdapter {
 export function dialectOver(pool: IDatabasePool, dialect: KyselyDialect): Dialect {
   const { compiler, createIntrospector } = partsOf(dialect);
   return {
-    createDriver: () => new StatementDriver(pool, dialect),
+    createDriver: () => new MikroDriver(pool, dialect),
     createQueryCompiler: () => compiler,
     createAdapter: () => ADAPTERS[dialect],
     createIntrospector,
@@ -107,10 +107,11 @@ function dialectOf(client: Kysely<unknown> | undefined): KyselyDialect {
   throw new TransactionError('AMBIT_OPTION', what);
 }
 
-class StatementDriver implements Driver {
+class MikroDriver extends StatementDriver {
   readonly #any: AnyConnection;
 
   constructor(pool: IDatabasePool, dialect: KyselyDialect) {
+    super();
     this.#any = new WithoutForeignKeys(pool, { dialect, options: OPTIONS[dialect], errorOf: driverErrorOf });
   }
 
@@ -118,16 +119,9 @@ class StatementDriver implements Driver {
     return this.#any;
   }
 
-  beginTransaction(): Promise<void> {
+  beginTransaction(): Promise<never> {
     return Promise.reject(ownTransaction('MikroORM', 'mikroOrmOn'));
   }
-
-  async init(): Promise<void> {}
-  async commitTransaction(): Promise<void> {}
-  async rollbackTransaction(): Promise<void> {}
-  async releaseConnection(): Promise<void> {}
-  /** The container closes the pool. */
-  async destroy(): Promise<void> {}
 }
 
 class WithoutForeignKeys extends AnyConnection {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type ExecuteResult, type Transaction, TransactionError } from '@ambit/transaction';
 import type { Savepoint } from '@ambit/transaction/extension';
 import { driverErrorOf } from '../errors.js';
-import { ROWS_AT_A_TIME, rowsInChunks } from '../target.js';
+import { ROWS_AT_A_TIME, rowsInChunks, within } from '../target.js';
 
 /** The part of TypeORM's `DataSource` that this adapter uses. An application that does not use TypeORM needs none of its types. */
 export interface TypeormDataSource<M extends object> {
@@ -140,16 +140,10 @@ class TransactionClient {
     return Readable.from(this.#rows(sql, params));
   }
 
-  /** The reader may ask for the next rows from code outside of the nested transaction that the query belongs to. */
   async *#rows(sql: string, params: readonly unknown[]): AsyncGenerator<object> {
     const savepoint = this.#savepoints.at(-1) ?? this.#transaction.createSavepoint();
     const chunks = rowsInChunks(this.#transaction.connection, sql, params, ROWS_AT_A_TIME);
-    const next = (): ReturnType<typeof chunks.next> => savepoint.within(() => chunks.next());
-    try {
-      for (let chunk = await next(); !chunk.done; chunk = await next()) yield* chunk.value;
-    } finally {
-      await savepoint.within(() => chunks.return());
-    }
+    for await (const rows of within(savepoint, chunks)) yield* rows;
   }
 
   #within<T>(work: () => Promise<T>): Promise<T> {
