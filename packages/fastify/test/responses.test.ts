@@ -7,7 +7,7 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { containerPlugin, requireTransactionScope, transactionPlugin } from '../src/index.js';
-import { application, failing, leftovers, store } from './support/app.js';
+import { application, failing, leftovers, order, store } from './support/app.js';
 
 const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 const slowQuery = (point: FaultPoint): FakeFault => ({ ms: point === 'query' ? 20 : 0, kind: 'none' });
@@ -124,61 +124,51 @@ const FAILURES = [
   ['leaves its transaction open', (_request, reply) => void reply.send({}), {}],
 ] as const satisfies [string, (...args: Parameters<Handler>) => unknown, object][];
 
-type Handler = (request: Parameters<typeof store>[0], reply: FastifyReply) => unknown;
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown;
 
 describe('a success that is sent while the error handler works', () => {
   describe.each(['error', 'response'] as const)('with disposeOn %j', (disposeOn) => {
     test.each(FAILURES)('is dropped after a handler that %s', async (_how, act, pool) => {
-      const made = await application({ pool, plugin: { disposeOn } });
       const handling = signal();
       const dropped = signal();
-      made.app.setErrorHandler(async (_error, _request, reply) => {
+      const errorHandler = async (_error: unknown, _request: FastifyRequest, reply: FastifyReply) => {
         handling.resolve();
         await dropped.promise;
         return reply.code(503).send({ error: 'Try again later' });
-      });
-      made.app.post('/', async (request, reply) => {
-        await request.startTransaction();
-        await store(request, 'INSERT order');
+      };
+      const work: Handler = async (request, reply) => {
         void handling.promise.then(() => {
           void reply.code(201).header('location', '/orders/1').send({ id: '1' });
           dropped.resolve();
         });
         await act(request, reply);
         return reply;
-      });
+      };
 
-      const response = await made.app.inject({ method: 'POST', url: '/' });
+      const { response, stored } = await order(work, { pool, plugin: { disposeOn }, errorHandler });
 
       expect([response.statusCode, response.json()]).toEqual([503, { error: 'Try again later' }]);
       expect(response.headers.location).toBeUndefined();
-      expect(made.pool.stored).toEqual([]);
-      expect(await leftovers(made)).toEqual([]);
+      expect(stored).toEqual([]);
     });
   });
 
   test('does not pass its status on to an error handler that sets none', async () => {
-    const made = await application();
-    made.app.setErrorHandler((_error, _request, reply) => reply.send({ error: 'Internal error' }));
-    made.app.post('/', async (request, reply) => {
+    const conflict = (_request: FastifyRequest, reply: FastifyReply): never => {
       reply.code(201);
-      await request.startTransaction();
-      await store(request, 'INSERT order');
       throw Object.assign(new Error('conflict'), { statusCode: 409 });
-    });
+    };
+    const { response } = await order(conflict, { errorHandler: (_error, _request, reply) => reply.send({}) });
 
-    expect((await made.app.inject({ method: 'POST', url: '/' })).statusCode).toBe(409);
+    expect(response.statusCode).toBe(409);
   });
 
   test('an error handler decides on its own status, as of a redirection', async () => {
-    const made = await application();
-    made.app.setErrorHandler((_error, _request, reply) => reply.redirect('/login', 303));
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
-      throw new Error('failed');
+    const { response } = await order(fail, {
+      errorHandler: (_error, _request, reply) => reply.redirect('/login', 303),
     });
 
-    expect((await made.app.inject({ method: 'POST', url: '/' })).statusCode).toBe(303);
+    expect(response.statusCode).toBe(303);
   });
 });
 
@@ -252,39 +242,29 @@ describe('a response stream that fails while its transaction is undone', () => {
   });
 
   test('or committed is responded to with its error, and the commit stands', async () => {
-    const made = await application({
-      pool: { faultAt: (point) => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' }) },
-    });
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+    const answer: Handler = (request, reply) => {
       void request.commitTransaction();
       return reply.send(missing());
+    };
+    const { response, stored } = await order(answer, {
+      pool: { faultAt: (point) => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' }) },
     });
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
     expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'ENOENT' }]);
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual(['INSERT order']);
   });
 
   test('is dropped, too, where it is a second response', async () => {
-    const made = await application();
     let second: Readable | undefined;
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
+    const { response } = await order((_request, reply) => {
       void reply.send({ first: true });
       second = missing();
       void reply.send(second);
       return reply;
     });
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
     expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
     expect(second?.destroyed).toBe(true);
-    expect(await leftovers(made)).toEqual([]);
     await turn();
   });
 

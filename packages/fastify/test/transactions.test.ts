@@ -2,11 +2,11 @@ import { signal } from '@ambit/test-kit';
 import { describe, expect, test, vi } from 'vitest';
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
-import { fastify, type FastifyRequest } from 'fastify';
+import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FakeFault, FaultPoint } from '@ambit/transaction/testing';
 import { containerPlugin, transactionPlugin } from '../src/index.js';
-import { application, failing, get, leftovers, serve, server, store } from './support/app.js';
+import { application, failing, get, leftovers, type Made, order, serve, server, store } from './support/app.js';
 
 describe('startTransaction()', () => {
   test.each([
@@ -138,17 +138,13 @@ test.each(HANDLERS)('a handler that %s', async (_what, handle, status, body, sto
 test.each(['refused', 'lost'] as const)(
   'commitTransaction() that is %s rejects, and clears transactionScope',
   async (kind) => {
-    const made = await application({ pool: { faultAt: failing('commit', kind) } });
     let scope: unknown = 'not cleared';
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
-      await request.commitTransaction().finally(() => (scope = request.transactionScope));
-    });
+    const { response } = await order(
+      (request) => request.commitTransaction().finally(() => (scope = request.transactionScope)),
+      { pool: { faultAt: failing('commit', kind) } },
+    );
 
-    const { statusCode } = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect([statusCode, scope]).toEqual([kind === 'lost' ? 503 : 500, undefined]);
-    expect(await leftovers(made)).toEqual([]);
+    expect([response.statusCode, scope]).toEqual([kind === 'lost' ? 503 : 500, undefined]);
   },
 );
 
@@ -203,42 +199,30 @@ describe('an open transaction is rolled back', () => {
     ['nothing', () => null],
     ['a stream', () => Readable.from(['created'])],
   ])('when the handler responds with %s, which becomes a 500', async (_what, body) => {
-    const made = await application();
     const payload = body();
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
-      return reply.code(201).header('location', '/orders/1').header('content-language', 'en').send(payload);
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
+    const { response, stored } = await order((_request, reply) =>
+      reply.code(201).header('location', '/orders/1').header('content-language', 'en').send(payload),
+    );
 
     expect(response.statusCode).toBe(500);
     expect(response.json()).toMatchObject({ code: 'AMBIT_HTTP_TRANSACTION_LEFT_OPEN' });
     expect(response.headers).not.toHaveProperty('location');
     expect(response.headers).not.toHaveProperty('content-language');
     expect(payload instanceof Readable ? payload.destroyed : true).toBe(true);
-    expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test.each([
     ['its scope', (request: FastifyRequest) => request.transactionScope?.dispose()],
     ['the scope of the request', (request: FastifyRequest) => request.container.dispose()],
   ])('when the handler disposes %s, and responds as if all were well', async (_what, dispose) => {
-    const made = await application();
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+    const { response, stored } = await order(async (request, reply) => {
       await dispose(request);
       return reply.code(201).send({ id: '1' });
     });
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
     expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'AMBIT_TX_FINISHED' }]);
-    expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test.each([
@@ -293,19 +277,13 @@ describe('rollbackTransaction()', () => {
       (request: FastifyRequest) => request.transactionScope?.resolve<IConnection>('IConnection').rollback(),
     ],
   ])('%s, keeps the response of the handler', async (_how, rollback) => {
-    const made = await application();
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+    const { response, stored } = await order(async (request, reply) => {
       await rollback(request);
       return reply.code(409).send('taken');
     });
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
     expect([response.statusCode, response.body]).toEqual([409, 'taken']);
-    expect(made.pool.stored).toEqual([]);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual([]);
   });
 
   test('cancels a start that is in progress', async () => {
@@ -339,17 +317,12 @@ describe('rollbackTransaction()', () => {
 
 describe('a commit stands', () => {
   test('when the handler closed the transaction through the connection', async () => {
-    const made = await application();
-    made.app.post('/', async (request) => {
-      const scope = await request.startTransaction();
-      await store(request, 'INSERT order');
-      await scope.resolve<IConnection>('IConnection').commit();
+    const { response, stored } = await order(async (request) => {
+      await request.transactionScope?.resolve<IConnection>('IConnection').commit();
       return 'ok';
     });
 
-    expect((await made.app.inject({ method: 'POST', url: '/' })).body).toBe('ok');
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
+    expect([response.body, stored]).toEqual(['ok', ['INSERT order']]);
   });
 });
 
@@ -357,126 +330,87 @@ const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 
 
 describe('commitTransaction() that nobody awaits', () => {
   test('holds the response back until the database has responded', async () => {
-    const made = await application({ pool: { faultAt: slow } });
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+    const answer = (request: FastifyRequest): object => {
       void request.commitTransaction();
       return { stored: 'soon' };
-    });
+    };
+    const { response, stored } = await order(answer, { pool: { faultAt: slow } });
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect(response.json()).toEqual({ stored: 'soon' });
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
+    expect([response.json(), stored]).toEqual([{ stored: 'soon' }, ['INSERT order']]);
   });
 
   test('holds back a response that the handler sends and does not return, which is sent once', async () => {
-    const made = await application({ pool: { faultAt: slow } });
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+    const answer = (request: FastifyRequest, reply: FastifyReply): void => {
       void request.commitTransaction();
       void reply.code(201).send({ id: '1' });
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
+    };
+    const { response, stored } = await order(answer, { pool: { faultAt: slow } });
 
     expect([response.statusCode, response.json()]).toEqual([201, { id: '1' }]);
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual(['INSERT order']);
   });
 
   test('stands when the response after it cannot be sent', async () => {
-    const made = await application();
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+    const { response, stored } = await order((request, reply) => {
       void request.commitTransaction();
       return reply.header('x-name', '☕').send({ id: '1' });
     });
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
     expect([response.statusCode, response.json()]).toMatchObject([500, { code: 'ERR_INVALID_CHAR' }]);
-    expect(made.pool.stored).toEqual(['INSERT order']);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual(['INSERT order']);
   });
 
   test.each([
     ['refused', 'AMBIT_TX_COMMIT_FAILED', 500, []],
     ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
     ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
-  ] as const)('and that is %s gets a response that says what is known of it', async (kind, code, status, stored) => {
-    const made = await application({ pool: { faultAt: failing('commit', kind) } });
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
-      await store(request, 'INSERT order');
+  ] as const)('and that is %s gets a response that says what is known of it', async (kind, code, status, known) => {
+    const answer = (request: FastifyRequest, reply: FastifyReply): object => {
       void request.commitTransaction();
       reply.code(201).header('location', '/orders/1');
       return { id: '1' };
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
+    };
+    const { response, stored } = await order(answer, { pool: { faultAt: failing('commit', kind) } });
 
     expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
     expect(response.json()).toMatchObject({ code });
-    expect(made.pool.stored).toEqual(stored);
-    expect(await leftovers(made)).toEqual([]);
+    expect(stored).toEqual(known);
   });
 
+  const refused = { pool: { faultAt: failing('commit', 'refused') } };
+  const failed = ({ pool }: Made) => vi.waitUntil(() => pool.out === 0, { interval: 1 });
+
   test.each([
-    ['success', 201, 500, 'AMBIT_TX_COMMIT_FAILED'],
-    ['an error', 409, 500, 'AMBIT_TX_COMMIT_FAILED'],
-  ])(
-    'and that fails before the handler responds with %s turns the response into its error',
-    async (_what, said, status, code) => {
-      const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
-      made.app.post('/', async (request, reply) => {
-        await request.startTransaction();
-        await store(request, 'INSERT order');
-        void request.commitTransaction();
-        await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
-        return reply.code(said).header('location', '/orders/1').send({ id: '1' });
-      });
+    ['success', 201],
+    ['an error', 409],
+  ])('and that fails before the handler responds with %s turns the response into its error', async (_what, status) => {
+    const { response } = await order(async (request, reply, made) => {
+      void request.commitTransaction();
+      await failed(made);
+      return reply.code(status).header('location', '/orders/1').send({ id: '1' });
+    }, refused);
 
-      const response = await made.app.inject({ method: 'POST', url: '/' });
-
-      expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
-      expect(response.json()).toMatchObject({ code });
-      expect(await leftovers(made)).toEqual([]);
-    },
-  );
+    expect([response.statusCode, response.headers.location]).toEqual([500, undefined]);
+    expect(response.json()).toMatchObject({ code: 'AMBIT_TX_COMMIT_FAILED' });
+  });
 
   test("and that fails is the handler's to deal with if the handler awaits it later", async () => {
-    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
-    made.app.post('/', async (request, reply) => {
-      await request.startTransaction();
+    const { response } = await order(async (request, reply, made) => {
       const committing = request.commitTransaction();
-      await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
-      const failed = await committing.then(
-        () => false,
-        () => true,
-      );
-      return reply.code(202).send({ failed });
-    });
+      await failed(made);
+      const [{ status }] = await Promise.allSettled([committing]);
+      return reply.code(202).send({ status });
+    }, refused);
 
-    const response = await made.app.inject({ method: 'POST', url: '/' });
-
-    expect([response.statusCode, response.json()]).toEqual([202, { failed: true }]);
+    expect([response.statusCode, response.json()]).toEqual([202, { status: 'rejected' }]);
   });
 
   test('and that fails does not replace the error that the handler throws', async () => {
-    const made = await application({ pool: { faultAt: failing('commit', 'refused') } });
-    made.app.post('/', async (request) => {
-      await request.startTransaction();
+    const { response } = await order(async (request, _reply, made) => {
       void request.commitTransaction();
-      await vi.waitUntil(() => made.pool.out === 0, { interval: 1 });
+      await failed(made);
       throw Object.assign(new Error('no stock'), { statusCode: 409 });
-    });
-
-    const response = await made.app.inject({ method: 'POST', url: '/' });
+    }, refused);
 
     expect([response.statusCode, response.json()]).toMatchObject([409, { message: 'no stock' }]);
   });

@@ -6,8 +6,8 @@ import { Container } from '@ambit/container';
 import { openScopes } from '@ambit/container/tools';
 import type { IConnection } from '@ambit/transaction';
 import { type FakeFault, FakePool, type FakePoolOptions, type FaultPoint } from '@ambit/transaction/testing';
-import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { onTestFinished, vi } from 'vitest';
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { expect, onTestFinished, vi } from 'vitest';
 import { containerPlugin, type ContainerPluginOptions, transactionPlugin } from '../../src/index.js';
 
 /** What would have crashed a process of its own. */
@@ -22,6 +22,7 @@ export async function application(
     plugin?: Partial<ContainerPluginOptions>;
     server?: FastifyInstance;
     before?: (app: FastifyInstance) => unknown;
+    errorHandler?: (error: unknown, request: FastifyRequest, reply: FastifyReply) => unknown;
   } = {},
 ) {
   const pool = new FakePool(options.pool);
@@ -31,6 +32,7 @@ export async function application(
   await options.before?.(app);
   await app.register(containerPlugin, { container, ...options.plugin });
   await app.register(transactionPlugin);
+  if (options.errorHandler) app.setErrorHandler(options.errorHandler);
   return { app, container, pool };
 }
 
@@ -79,3 +81,21 @@ export async function leftovers({ container, pool }: { container: Container; poo
 export const failing =
   (where: FaultPoint, kind: FakeFault['kind']) =>
   (point: FaultPoint): FakeFault => ({ ms: 0, kind: point === where ? kind : 'none' });
+
+export type Made = Awaited<ReturnType<typeof application>>;
+
+/** What the client and the database have of a request that stores an order in a transaction and then does `work`. */
+export async function order(
+  work: (request: FastifyRequest, reply: FastifyReply, made: Made) => unknown,
+  options: Parameters<typeof application>[0] = {},
+) {
+  const made = await application(options);
+  made.app.post('/', async (request, reply) => {
+    await request.startTransaction();
+    await store(request, 'INSERT order');
+    return work(request, reply, made);
+  });
+  const response = await made.app.inject({ method: 'POST', url: '/' });
+  expect(await leftovers(made)).toEqual([]);
+  return { response, stored: made.pool.stored };
+}
