@@ -41,7 +41,7 @@ export function createTransactionCheck(
 /** They are kept for a day. */
 export function createKeys(pool: IDatabasePool, { name: dialect }: ISqlDialect, logger: ILogger): Idempotency {
   const msg = 'Expired idempotency keys were not deleted; the next attempt is in an hour';
-  return createIdempotency(pool, { dialect, onError: (err) => logger.warn({ msg, err }) });
+  return createIdempotency(pool, { dialect, documentation: '/docs', onError: (err) => logger.warn({ msg, err }) });
 }
 
 /** Every part of the service uses these. */

@@ -29,12 +29,8 @@ export async function createHost(
   container: IContainer,
   options: HostOptions,
 ): Promise<Host> {
-  if (variant === 'express') {
-    const { createExpressHost } = await import('./hosts/express.js');
-    return createExpressHost(container, options);
-  }
-  const { createFastifyHost } = await import('./hosts/fastify.js');
-  return createFastifyHost(container, options);
+  const host = await (variant === 'express' ? import('./hosts/express.js') : import('./hosts/fastify.js'));
+  return host.createHost(container, options);
 }
 
 /** Loads OpenTelemetry only where it is configured. */

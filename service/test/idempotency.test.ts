@@ -7,9 +7,10 @@ import { ordersAnd, usersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
-const OTHER_WORK = 'This Idempotency-Key was used for another request: take a new key for new work';
-const STILL_RUNNING = 'A request with this Idempotency-Key is still running: try again when it has finished';
-const BAD_KEY = 'Idempotency-Key must be 1 to 255 visible ASCII characters, given once';
+const SEE = '[AMBIT_IDEMPOTENCY_KEY, see /docs]';
+const OTHER_WORK = `This Idempotency-Key was used for another request: take a new key for new work ${SEE}`;
+const STILL_RUNNING = `A request with this Idempotency-Key is still running: try again when it has finished ${SEE}`;
+const BAD_KEY = `Idempotency-Key must be a text of 1 to 255 characters, given once: in double quotes, or without them if it has no space ${SEE}`;
 
 const ENDPOINTS = [
   { path: '/api/users', table: 'users', body: ADA },

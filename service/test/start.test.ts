@@ -11,7 +11,7 @@ import { readConfig, startService } from '../src/index.js';
 import { accepting, freePort, listening } from './support/ports.js';
 import { ServiceProcess } from './support/service-process.js';
 
-test('the entry point of the service loads no framework before one is chosen, though it exports routes for one', () => {
+test('the entry point of the service loads no framework before one is chosen', () => {
   const program = `
     import { Module } from 'node:module';
     await import('${new URL('../dist/index.js', import.meta.url).href}');

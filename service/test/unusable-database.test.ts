@@ -32,7 +32,7 @@ describe('the service', () => {
     [
       'a file where a folder should be',
       pathOf('file/data'),
-      /^The folder .*\/file\/data of DATA_DIR cannot be created: ENOTDIR\b.* Name a folder/,
+      /^The database cannot be used: ENOTDIR\b.* It is SQLite in .*\/file\/data\b.* let DATA_DIR name another folder/,
     ],
     [
       'a file that is not a database',

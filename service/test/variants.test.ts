@@ -1,18 +1,13 @@
-import { Container, hasTag, Registration, scope } from '@ambit/container';
-import { containerPlugin } from '@ambit/fastify';
-import { fastify } from 'fastify';
-import { describe, expect, test } from 'vitest';
+import { hasTag, Registration, scope } from '@ambit/container';
+import { expect, test } from 'vitest';
 import type { IAuditLogger } from '../src/logging/logger.js';
-import { userRoutes, type UserRoutesOptions } from '../src/index.js';
 import type { IUserRepository, NewUser, User } from '../src/users/users.js';
 import { onBothHosts } from './support/stage.js';
-import { addressOf, REFUSED_USERS } from './support/refused-users.js';
+import { addressOf } from './support/refused-users.js';
 import { ordersAnd } from './support/replacements.js';
 
 const ADA = { name: 'Ada', email: 'ada@example.org' };
 const ORDER = { items: [{ productId: 'apple', quantity: 1 }] };
-
-const PLAIN: UserRoutesOptions = { schema: false };
 
 /** Records what is audited. */
 class AuditNotes implements IAuditLogger {
@@ -140,40 +135,5 @@ onBothHosts((stage) => {
     stage.replace(Registration.fromValue<IAuditLogger>({ log }).to('IAuditLogger'));
     expect((await stage.post('/api/orders', ORDER)).status).toBe(isFastify ? 500 : 201);
     expect(await stage.rows('SELECT id FROM orders')).toHaveLength(isFastify ? 0 : 1);
-  });
-});
-
-describe('the plain route for user creation on Fastify', () => {
-  const serve = async () => {
-    const [users, audit] = [new OneUser(), new AuditNotes()];
-    const container = new Container({ tags: ['application'] }).addRegistration(
-      Registration.fromValue(users).to('IUserRepository'),
-      Registration.fromValue(audit).to('IAuditLogger'),
-      Registration.fromValue({ requestId: 'the request', startTime: new Date(), setUserId: () => undefined }).to(
-        'IRequestContext',
-      ),
-    );
-    const server = fastify();
-    await server.register(containerPlugin, { container });
-    await server.register(userRoutes, { prefix: '/api/users', ...PLAIN });
-    return { server, users, audit };
-  };
-
-  test('passes the body to the repository, and audits the request', async () => {
-    const { server, users, audit } = await serve();
-    const response = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, role: 'admin' } });
-    expect(response.statusCode).toBe(201);
-    expect(response.json()).toEqual(users.user);
-    expect(users.asked).toEqual([{ ...ADA, role: 'admin' }]);
-    expect(audit.notes).toEqual([['user_created', { userId: 'the id', requestId: 'the request' }]]);
-    await server.close();
-  });
-
-  test.each(REFUSED_USERS)('refuses %s, like the route with a schema', async (_what, input, error) => {
-    const { server, users } = await serve();
-    const response = await server.inject({ method: 'POST', url: '/api/users', payload: { ...ADA, ...input } });
-    expect([response.statusCode, response.json().message]).toEqual([400, error]);
-    expect(users.asked).toEqual([]);
-    await server.close();
   });
 });

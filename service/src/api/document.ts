@@ -76,9 +76,9 @@ const OF_READS = {
 /** An operation that creates something. */
 function creation(
   name: 'User' | 'Order',
-  example: unknown,
+  example: object,
   conflict: string,
-  more: Pick<Operation, 'operationId' | 'tags' | 'summary' | 'description'>,
+  more: Omit<Operation, 'responses'>,
 ): Operation {
   return {
     ...more,

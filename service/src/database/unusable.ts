@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isTemporary, sqlStateOf } from '@ambit/transaction';
+import { codeOf } from '@ambit/transaction/extension';
 import { ExplainedError } from '../problem.js';
 import type { IEngine } from './engine.js';
 
@@ -7,6 +8,8 @@ import type { IEngine } from './engine.js';
 const REFUSED = /^(?:25006|28|3[DF]|42|53[01]00|55P03|58030|XX001)/;
 /** SQLite has no codes for these. */
 const FOREIGN = /\balready exists$|^no such column\b|\bhas no column named\b/;
+/** What Node says where it cannot create the folder of SQLite. */
+const NO_FOLDER = /, mkdir '/;
 const FAULTS: ReadonlySet<unknown> = new Set([
   'AMBIT_TX_ACQUIRE_FAILED',
   'AMBIT_TX_ACQUIRE_TIMEOUT',
@@ -16,8 +19,8 @@ const FAULTS: ReadonlySet<unknown> = new Set([
 /** Explains an error of the first statements, or of opening the database. Other errors, for a developer, are returned as they are. */
 export function explained(error: unknown, { place, advice }: IEngine): unknown {
   const [state = '', reason] = [sqlStateOf(error), reasonOf(error)];
-  const { code } = Object(error) as { code?: unknown };
-  if (!REFUSED.test(state) && !FOREIGN.test(reason) && !FAULTS.has(code)) return error;
+  if (!REFUSED.test(state) && !FOREIGN.test(reason) && !FAULTS.has(codeOf(error)) && !NO_FOLDER.test(reason))
+    return error;
   const what = `The database cannot be used: ${reason}${state && ` (${state})`}. It is ${place}`;
   return new ExplainedError(`${what}. ${advice}.`, 1, { cause: error });
 }

@@ -20,7 +20,8 @@ import { EventSender } from './sender.js';
 /** Stores what happened in the transaction, and lets the relay look for it after COMMIT. */
 type Publish = <T extends { readonly id: string }>(topic: string, about: T) => Promise<T>;
 
-function publishIn(transaction: IContainer, outbox: Outbox, relay: Relay): Publish {
+function publishIn(transaction: IContainer): Publish {
+  const [outbox, relay] = [transaction.resolve('IOutbox') as Outbox, transaction.resolve('IEventRelay') as Relay];
   const connection = transaction.resolve('IConnection');
   return async (topic, about) => {
     // Events of one order or user are delivered in order, because they share a key.
@@ -34,9 +35,8 @@ function publishIn(transaction: IContainer, outbox: Outbox, relay: Relay): Publi
 function usersInTransactions(request: IContainer): IUserRepository {
   const create = (data: NewUser): Promise<User> =>
     runInTransaction(request, (tx) => tx.resolve('IUserRepository').create(data), transactionOptions(request));
-  return Object.assign(new UserRepository(request.resolve('IDatabasePool'), request.resolve('ISqlDialect')), {
-    create,
-  });
+  const users = new UserRepository(request.resolve('IDatabasePool'), request.resolve('ISqlDialect'));
+  return Object.assign(users, { create });
 }
 
 function publishedUsers(connection: IConnection, dialect: ISqlDialect, publish: Publish): IUserRepository {
@@ -80,9 +80,7 @@ export const eventFeature = ({ serviceName, database, events }: Config) =>
             }),
           ['IOutbox', 'IEventsConfig', 'ILogger'],
         ).pipe(onStart((relay) => relay.start())),
-        IPublish: make('transaction', (tx: IContainer): Publish =>
-          publishIn(tx, tx.resolve('IOutbox') as Outbox, tx.resolve('IEventRelay') as Relay),
-        ),
+        IPublish: make('transaction', publishIn),
         IOrderRepository: make('transaction', publishedOrders, [
           'IConnection',
           'IRequestContext',

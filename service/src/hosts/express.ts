@@ -18,11 +18,11 @@ import { bodyCheck, JsonBodies, mayHaveBody } from '../http/body.js';
 import { beginRequest, checkHead, identifyCaller } from '../http/request.js';
 import { type HttpResponse, JSON_TYPE, PROTECTED, respondToFailure } from '../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
-import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
+import { hostOn, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
 import type { ILogger } from '../logging/logger.js';
 import { lockOrder, NewOrder, placeOrder } from '../orders/orders.js';
 import { createUser, discard, getUser, listUsers, NewUser } from '../users/users.js';
-import { type Host, type HostOptions, urlOf } from './host.js';
+import type { Host, HostOptions } from './host.js';
 
 const PROTECTIONS = Object.entries(PROTECTED);
 const STRICT = { caseSensitive: true, strict: true };
@@ -155,18 +155,8 @@ export function createExpressApp(container: IContainer, options: HostOptions): E
   return app.use(refuseUnrouted).use(handleErrors(options));
 }
 
-export function createExpressHost(container: IContainer, options: HostOptions): Host {
+export function createHost(container: IContainer, options: HostOptions): Host {
   const server = createServer(SERVER_OPTIONS, createExpressApp(container, options));
-  limitServer(server, options);
   server.on('clientError', respondToClientError(options.logger));
-  return {
-    listen: (port, host) =>
-      new Promise((resolve, reject) => {
-        server.once('error', reject).listen(port, host, () => resolve(urlOf(server)));
-      }),
-    close: async (timeoutMs) => {
-      await closeServer(server, container, timeoutMs, options);
-      await container.dispose();
-    },
-  };
+  return hostOn(server, container, options, () => container.dispose());
 }

@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns/promises';
 import { maxHeaderSize } from 'node:http';
 import type { IContainer } from '@ambit/container';
 import { containerPlugin, transactionPlugin } from '@ambit/fastify';
@@ -9,10 +8,10 @@ import { bodyValidator, JsonBodies, mayHaveBody } from '../http/body.js';
 import { beginRequest, checkHead, identifyCaller, logRequest } from '../http/request.js';
 import { errorResponse, type HttpResponse, PROTECTED, respondToFailure } from '../http/response.js';
 import { isEssential, serviceRoutes, unrouted } from '../http/routes.js';
-import { closeServer, limitServer, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
+import { hostOn, respondToClientError, SERVER_OPTIONS } from '../http/server.js';
 import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
-import { type Host, type HostOptions, urlOf } from './host.js';
+import type { Host, HostOptions } from './host.js';
 import { orderRoutes, userRoutes, validatingSerializer } from './fastify-routes.js';
 
 /** Logs an error that cannot change the response any more. */
@@ -89,27 +88,16 @@ export async function createFastifyApp(container: IContainer, options: HostOptio
   server.setSerializerCompiler(validatingSerializer);
   server.setErrorHandler((error, request, reply) => send(reply.headers(PROTECTED), respond(error, request, reply)));
 
-  await server.register(userRoutes, { prefix: '/api/users', onStreamError: respond });
+  await server.register((routes) => userRoutes(routes, respond), { prefix: '/api/users' });
   await server.register(orderRoutes, { prefix: '/api/orders' });
   for (const { path, respond: respondTo } of serviceRoutes(options))
     server.get(path, async (request, reply) => send(reply, await respondTo(request)));
   return server;
 }
 
-export async function createFastifyHost(container: IContainer, options: HostOptions): Promise<Host> {
+export async function createHost(container: IContainer, options: HostOptions): Promise<Host> {
   const app = await createFastifyApp(container, options);
-  limitServer(app.server, options);
-  return {
-    listen: async (port, host) => {
-      // For a name with several addresses Fastify would create further servers, without the limits of this one.
-      const { address } = await lookup(host);
-      await app.listen({ port, host: address });
-      return urlOf(app.server);
-    },
-    close: async (timeoutMs) => {
-      // Before Fastify closes, which waits for clients without a limit.
-      await closeServer(app.server, container, timeoutMs, options);
-      await app.close();
-    },
-  };
+  await app.ready();
+  // Not by its own `listen()`: for a name with several addresses that creates further servers, without the limits of this one.
+  return hostOn(app.server, container, options, () => app.close());
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { InspectorOptions } from '@ambit/inspector';
 import type { ILogger } from '../logging/logger.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
@@ -30,11 +30,4 @@ export interface Host {
   listen(port: number, host: string): Promise<string>;
   /** Completes the requests in progress, closes connections after the timeout, then disposes the application container. */
   close(timeoutMs: number): Promise<void>;
-}
-
-export function urlOf(server: Server): string {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server does not listen on a port');
-  const { address: host, family, port } = address;
-  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`;
 }

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { isAfterDisconnect } from '@ambit/http/host';
-import { IdempotencyError, type IdempotencyProblem } from '@ambit/idempotency';
+import { IdempotencyError } from '@ambit/idempotency';
 import { sqlStateOf, TransactionError } from '@ambit/transaction';
+import { codeOf } from '@ambit/transaction/extension';
 import { type Static, Type } from 'typebox';
 import type { HostOptions } from '../hosts/host.js';
 import { Problem } from '../problem.js';
@@ -47,15 +48,6 @@ const REFUSALS: Readonly<Record<number, string>> = {
   431: 'The header fields are too large',
 };
 
-const BAD_KEY = 'Idempotency-Key must be 1 to 255 visible ASCII characters, given once';
-const KEY_PROBLEMS: Readonly<Record<IdempotencyProblem, string>> = {
-  missing: BAD_KEY,
-  malformed: BAD_KEY,
-  invalid: BAD_KEY,
-  running: 'A request with this Idempotency-Key is still running: try again when it has finished',
-  reused: 'This Idempotency-Key was used for another request: take a new key for new work',
-};
-
 const response = (status: number, error: string, headers: ErrorResponse['headers'] = {}): ErrorResponse => ({
   status,
   headers,
@@ -66,10 +58,10 @@ const TRY_AGAIN = response(503, 'Service Unavailable: try again in a moment', { 
 // No Retry-After: an automatic retry without a key would do the work twice.
 const UNKNOWN = 'It is not known whether this was carried out: with an Idempotency-Key, ask again with the same';
 
-/** The only place that turns an error into a response. No text of a driver or library reaches the client. */
+/** The only place that turns an error into a response. No text of a driver or framework reaches the client. */
 export function errorResponse(error: unknown): ErrorResponse {
-  if (error instanceof Problem) return response(error.status, error.message, error.headers);
-  if (error instanceof IdempotencyError) return response(error.status, KEY_PROBLEMS[error.problem], error.headers);
+  if (error instanceof Problem || error instanceof IdempotencyError)
+    return response(error.status, error.message, error.headers);
   if (error instanceof TransactionError) return databaseErrorResponse(error);
   if (isOverload(error)) return TRY_AGAIN;
   // Fastify and Express mark the errors they refuse a request with, or give a URIError a status; one on any other error is ignored.
@@ -122,10 +114,8 @@ export function respondToFailure(
 
 /** Every connection of the pool, or of the server, was in use: the sizes may have to be raised, and nothing is broken. */
 function isBusy(error: unknown): boolean {
-  const { code } = Object(error) as { code?: unknown };
+  const code = codeOf(error);
   return code === 'AMBIT_TX_ACQUIRE_TIMEOUT' || (code === 'AMBIT_TX_ACQUIRE_FAILED' && sqlStateOf(error) === NO_ROOM);
 }
 
-function isOverload(error: unknown): boolean {
-  return OVERLOAD.has((Object(error) as { code?: unknown }).code);
-}
+const isOverload = (error: unknown): boolean => OVERLOAD.has(codeOf(error));

@@ -37,24 +37,15 @@ const ESSENTIAL: ReadonlySet<unknown> = new Set(['/health/live', METRICS_PATH]);
 
 export const isEssential = ({ url }: IncomingMessage): boolean => ESSENTIAL.has(url);
 
-interface ServiceRequest {
-  readonly container: IContainer;
-}
-
 /** A GET route about the service itself, which both hosts mount as it is. */
 interface ServiceRoute {
   readonly path: string;
-  readonly respond: (request: ServiceRequest) => HttpResponse | Promise<HttpResponse>;
-}
-
-/** With its first request, not at each start: most instances never get one. */
-function madeOnce(make: () => HttpResponse): () => HttpResponse {
-  let response: HttpResponse | undefined;
-  return () => (response ??= make());
+  readonly respond: (request: { readonly container: IContainer }) => HttpResponse | Promise<HttpResponse>;
 }
 
 export function serviceRoutes({ telemetry }: Pick<HostOptions, 'telemetry'>): ServiceRoute[] {
   const metrics = telemetry?.metrics;
+  const [page, document] = [referencePage(), textResponse(200, JSON_TYPE, openApiDocument())];
   const get = (path: string, respond: ServiceRoute['respond']): ServiceRoute => ({ path, respond });
   const routes = [
     get('/health/live', () => jsonResponse(200, { status: 'live' })),
@@ -63,11 +54,8 @@ export function serviceRoutes({ telemetry }: Pick<HostOptions, 'telemetry'>): Se
       if (status !== 'ready') throw new Problem(503, `Not ready: ${status}`);
       return jsonResponse(200, { status });
     }),
-    get('/docs', madeOnce(referencePage)),
-    get(
-      '/openapi.json',
-      madeOnce(() => textResponse(200, JSON_TYPE, openApiDocument())),
-    ),
+    get('/docs', () => page),
+    get('/openapi.json', () => document),
   ];
   if (metrics)
     // The content type that Prometheus expects.

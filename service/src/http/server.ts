@@ -1,10 +1,12 @@
+import { once } from 'node:events';
 import { type Server, STATUS_CODES } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
 import { drain } from '@ambit/http';
 import type { Config } from '../config/config.js';
-import type { HostOptions } from '../hosts/host.js';
+import type { Host, HostOptions } from '../hosts/host.js';
 import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
 import { ExplainedError } from '../problem.js';
@@ -16,15 +18,27 @@ export function listenError(cause: unknown, { host, port }: Pick<Config, 'host' 
   return new ExplainedError(`${what}. Change them, or stop the program that uses the port.`, 1, { cause });
 }
 
-/** Completes what is in progress, with HTTP and without; after the timeout, connections are closed and the work is aborted. */
-export async function closeServer(
+/** A host on the server of a framework; `dispose` disposes the container, by the framework where that has it. */
+export function hostOn(
   server: Server,
   container: IContainer,
-  timeoutMs: number,
-  { keepIdleMs = 0, logger }: Pick<HostOptions, 'keepIdleMs' | 'logger'>,
-): Promise<void> {
-  const onError = (err: unknown): void => logger.warn({ msg: 'Connections were closed by force', err });
-  await Promise.all([drain(server, { timeoutMs, keepIdleMs, onError }), drainScopes(container, { timeoutMs })]);
+  { keepIdleMs = 0, ...options }: HostOptions,
+  dispose: () => void | Promise<void>,
+): Host {
+  limitServer(server, options);
+  const onError = (err: unknown): void => options.logger.warn({ msg: 'Connections were closed by force', err });
+  return {
+    listen: async (port, host) => {
+      await once(server.listen(port, host), 'listening');
+      const { address, family, port: chosen } = server.address() as AddressInfo;
+      return `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}`;
+    },
+    close: async (timeoutMs) => {
+      // Before the framework closes, which may wait for clients without a limit.
+      await Promise.all([drain(server, { timeoutMs, keepIdleMs, onError }), drainScopes(container, { timeoutMs })]);
+      await dispose();
+    },
+  };
 }
 
 /**

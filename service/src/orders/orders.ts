@@ -180,19 +180,13 @@ function inSequence(wanted: ReadonlyMap<string, OrderItem>): object[] {
   return rows.toSorted((a, b) => (a.product_id < b.product_id ? -1 : 1));
 }
 
+const DEPENDENCIES = ['IConnection', 'IRequestContext', 'ISqlDialect'] as const;
+
 export const orderFeature = feature(
   'orders',
   {
-    IOrderRepository: of('transaction', OrderRepository, [
-      'IConnection',
-      'IRequestContext',
-      'ISqlDialect',
-    ]).as<IOrderRepository>(),
-    IInventoryService: of('transaction', InventoryService, [
-      'IConnection',
-      'IRequestContext',
-      'ISqlDialect',
-    ]).as<IInventoryService>(),
+    IOrderRepository: of('transaction', OrderRepository, DEPENDENCIES).as<IOrderRepository>(),
+    IInventoryService: of('transaction', InventoryService, DEPENDENCIES).as<IInventoryService>(),
   },
   hosts,
   infrastructure,

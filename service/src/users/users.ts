@@ -186,7 +186,7 @@ export async function createUser(
   request: IContainer,
   key: IdempotencyHeader,
   data: NewUser,
-  extra: object,
+  extra: object = {},
 ): Promise<HttpResponse<User>> {
   // Resolved before the work: a client that disconnects during COMMIT disposes the scope, and a stored user must be audited.
   const audit = request.resolve('IAuditLogger');

@@ -2,9 +2,8 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { placeOf, type SqliteConfig } from '../../config/database.js';
-import { ExplainedError } from '../../problem.js';
 import { CLOSE_TIMEOUT_MS, type IEngine, type ISqlDialect, rowsOf, sharedMigrations, sharedSql } from '../engine.js';
-import { explained, reasonOf } from '../unusable.js';
+import { explained } from '../unusable.js';
 
 /** A transaction that writes has the whole file for itself, so no row needs a lock. */
 export const sqliteDialect: ISqlDialect = {
@@ -33,8 +32,8 @@ export function sqliteEngine(config: SqliteConfig): IEngine {
     isInMemory,
     exists: () => existsSync(fileOf(config)),
     createPool: () => {
-      if (!isInMemory) createFolder(folder);
       try {
+        if (!isInMemory) mkdirSync(folder, { recursive: true });
         return createSqlitePool({ path: fileOf(config), acquireTimeoutMs, closeTimeoutMs: CLOSE_TIMEOUT_MS });
       } catch (error) {
         throw explained(error, engine);
@@ -43,13 +42,4 @@ export function sqliteEngine(config: SqliteConfig): IEngine {
     createMigrationPool: () => undefined,
   };
   return engine;
-}
-
-function createFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (cause) {
-    const what = `The folder ${folder} of DATA_DIR cannot be created: ${reasonOf(cause)}`;
-    throw new ExplainedError(`${what}. Name a folder in which the service may write.`, 1, { cause });
-  }
 }
