@@ -242,11 +242,11 @@ describe('a response stream that fails while its transaction is undone', () => {
   });
 
   test('or committed is responded to with its error, and the commit stands', async () => {
-    const answer: Handler = (request, reply) => {
+    const handler: Handler = (request, reply) => {
       void request.commitTransaction();
       return reply.send(missing());
     };
-    const { response, stored } = await order(answer, {
+    const { response, stored } = await order(handler, {
       pool: { faultAt: (point) => ({ ms: point === 'commit' ? 20 : 0, kind: 'none' }) },
     });
 

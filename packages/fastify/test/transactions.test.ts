@@ -330,21 +330,21 @@ const slow = (point: FaultPoint): FakeFault => ({ ms: point === 'commit' ? 20 : 
 
 describe('commitTransaction() that nobody awaits', () => {
   test('holds the response back until the database has responded', async () => {
-    const answer = (request: FastifyRequest): object => {
+    const handler = (request: FastifyRequest): object => {
       void request.commitTransaction();
       return { stored: 'soon' };
     };
-    const { response, stored } = await order(answer, { pool: { faultAt: slow } });
+    const { response, stored } = await order(handler, { pool: { faultAt: slow } });
 
     expect([response.json(), stored]).toEqual([{ stored: 'soon' }, ['INSERT order']]);
   });
 
   test('holds back a response that the handler sends and does not return, which is sent once', async () => {
-    const answer = (request: FastifyRequest, reply: FastifyReply): void => {
+    const handler = (request: FastifyRequest, reply: FastifyReply): void => {
       void request.commitTransaction();
       void reply.code(201).send({ id: '1' });
     };
-    const { response, stored } = await order(answer, { pool: { faultAt: slow } });
+    const { response, stored } = await order(handler, { pool: { faultAt: slow } });
 
     expect([response.statusCode, response.json()]).toEqual([201, { id: '1' }]);
     expect(stored).toEqual(['INSERT order']);
@@ -365,12 +365,12 @@ describe('commitTransaction() that nobody awaits', () => {
     ['lost', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, []],
     ['lost after', 'AMBIT_TX_OUTCOME_UNKNOWN', 503, ['INSERT order']],
   ] as const)('and that is %s gets a response that says what is known of it', async (kind, code, status, known) => {
-    const answer = (request: FastifyRequest, reply: FastifyReply): object => {
+    const handler = (request: FastifyRequest, reply: FastifyReply): object => {
       void request.commitTransaction();
       reply.code(201).header('location', '/orders/1');
       return { id: '1' };
     };
-    const { response, stored } = await order(answer, { pool: { faultAt: failing('commit', kind) } });
+    const { response, stored } = await order(handler, { pool: { faultAt: failing('commit', kind) } });
 
     expect([response.statusCode, response.headers.location]).toEqual([status, undefined]);
     expect(response.json()).toMatchObject({ code });
