@@ -5,7 +5,6 @@ import type { Config } from './config/config.js';
 import { placeOf } from './config/database.js';
 import type { Host, HostOptions } from './hosts/host.js';
 import { LogOutput } from './logging/logger.js';
-import { listenError } from './http/server.js';
 import type { Telemetry } from './telemetry/telemetry.js';
 
 /** A running service. */
@@ -68,9 +67,7 @@ export async function startService(
     cleanUp = () => host.close(0);
     await container.start();
     onReady?.();
-    const url = await host.listen(config.port, config.host).catch((error: unknown) => {
-      throw listenError(error, config);
-    });
+    const url = await host.listen(config.port, config.host);
     health.started();
     const page = inspect ? { inspector: `${url}/inspector` } : {};
     const storage = { database: config.database.kind, place: placeOf(config.database) };

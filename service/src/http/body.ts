@@ -3,6 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { HttpError } from '@ambit/http';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { TLocalizedValidationError } from 'typebox/error';
 import { Format, IsEmail } from 'typebox/format';
 import { Problem } from '../problem.js';
 
@@ -197,12 +198,7 @@ export function bodyCheck<T extends TSchema>(schema: T): (body: unknown) => Stat
 }
 
 /** The pointer `/items/3/quantity` becomes `.items[3].quantity`. */
-function sentence({
-  instancePath,
-  keyword,
-  params,
-  message,
-}: ReturnType<ReturnType<typeof Compile>['Errors']>[number]) {
+function sentence({ instancePath, keyword, params, message }: TLocalizedValidationError): string {
   const { format = '' } = params as { format?: string };
   const path = instancePath.replaceAll(/\/(\d+)/g, '[$1]').replaceAll('/', '.');
   return `body${path} ${keyword === 'format' ? (FORMATS[format] ?? message) : message}`;

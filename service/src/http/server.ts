@@ -5,18 +5,11 @@ import type { Duplex } from 'node:stream';
 import type { IContainer } from '@ambit/container';
 import { drainScopes } from '@ambit/container/work';
 import { drain } from '@ambit/http';
-import type { Config } from '../config/config.js';
 import type { Host, HostOptions } from '../hosts/host.js';
 import { newId } from '../ids.js';
 import type { ILogger } from '../logging/logger.js';
 import { ExplainedError } from '../problem.js';
 import { jsonResponse, PROTECTED, refusal } from './response.js';
-
-/** Explains an error of `listen()`. */
-export function listenError(cause: unknown, { host, port }: Pick<Config, 'host' | 'port'>): ExplainedError {
-  const what = `The service cannot listen on HOST=${host} and PORT=${port}: ${(cause as Error).message}`;
-  return new ExplainedError(`${what}. Change them, or stop the program that uses the port.`, 1, { cause });
-}
 
 /** A host on the server of a framework; `dispose` disposes the container, by the framework where that has it. */
 export function hostOn(
@@ -29,7 +22,10 @@ export function hostOn(
   const onError = (err: unknown): void => options.logger.warn({ msg: 'Connections were closed by force', err });
   return {
     listen: async (port, host) => {
-      await once(server.listen(port, host), 'listening');
+      await once(server.listen(port, host), 'listening').catch((cause: unknown) => {
+        const what = `The service cannot listen on HOST=${host} and PORT=${port}: ${(cause as Error).message}`;
+        throw new ExplainedError(`${what}. Change them, or stop the program that uses the port.`, 1, { cause });
+      });
       const { address, family, port: chosen } = server.address() as AddressInfo;
       return `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}`;
     },
@@ -54,28 +50,21 @@ const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, 
 
 const REPORT_EVERY_MS = 60_000;
 
-/** Further connections are closed at once: without descriptors the database could not be reached any more. */
-function limitConnections(server: Server, maxConnections: number, logger: Pick<ILogger, 'warn'>): void {
+/** The same limits on both hosts. */
+export function limitServer(
+  server: Server,
+  { logger, maxConnections = Infinity }: Pick<HostOptions, 'logger' | 'maxConnections'>,
+): void {
+  // Further connections are closed at once: without descriptors the database could not be reached any more.
   server.maxConnections = maxConnections;
   let quietUntil = 0;
   server.on('drop', () => {
     if (Date.now() < quietUntil) return;
     quietUntil = Date.now() + REPORT_EVERY_MS;
     const msg = 'connections refused: as many are open as MAX_CONNECTIONS allows';
-    logger.warn({
-      msg,
-      maxConnections,
-      fix: 'Look who has them open; raise it, and `ulimit -n`, where they are needed',
-    });
+    const fix = 'Look who has them open; raise it, and `ulimit -n`, where they are needed';
+    logger.warn({ msg, maxConnections, fix });
   });
-}
-
-/** The same limits on both hosts. */
-export function limitServer(
-  server: Server,
-  { logger, maxConnections }: Pick<HostOptions, 'logger' | 'maxConnections'>,
-): void {
-  if (maxConnections !== undefined) limitConnections(server, maxConnections, logger);
   server.headersTimeout = 30_000;
   server.requestTimeout = 60_000;
   // Longer than the 60 s of load balancers, which must close first.
