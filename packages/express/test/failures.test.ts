@@ -44,18 +44,27 @@ const failingOnExpress5: Readonly<Record<string, RequestHandler>> = {
       .then(boom),
 };
 
+/** The response to a request whose handler is in a transaction, of which nothing is stored and nothing left. */
+async function rolledBack(
+  { app, container, pool }: ReturnType<typeof application>,
+  handler: RequestHandler,
+  ...errorHandlers: ErrorRequestHandler[]
+): Promise<globalThis.Response> {
+  app.post('/', withTransaction(), handler);
+  for (const errorHandler of errorHandlers) app.use(errorHandler);
+  const { post, close } = await serve(app);
+  const response = await post('/');
+  await close();
+  expect(pool.stored).toEqual([]);
+  await expectAllEnded({ container, pool });
+  return response;
+}
+
 describe('a handler that fails is rolled back, no matter who responds', () => {
   it.each(Object.entries({ ...failing, ...failingOnExpress5 }))('when it %s', async (_name, handler) => {
-    const { app, pool, container } = application();
-    app.post('/', withTransaction(), handler);
-    app.use(respondToError);
-    const { post, close } = await serve(app);
-    const response = await post('/');
+    const response = await rolledBack(application(), handler, respondToError);
     expect(response.status).toBe(500);
     expect(response.headers.get('x-more')).toBeNull();
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
   });
 
   it('and its connection refuses it everything from then on', async () => {
@@ -110,33 +119,19 @@ const fresh = (create: typeof express = express) => {
 
 describe('a failure that no error handler of the application hears of is rolled back', () => {
   it.each([...failingAnywhere, ...failingInExpress])('of a handler that %s', async (_what, status, handler) => {
-    const { app, container, pool } = fresh();
-    app.post('/', withTransaction(), handler);
-    const { post, close } = await serve(app);
-    const response = await post('/');
-    expect(response.status).toBe(status);
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
+    expect((await rolledBack(fresh(), handler)).status).toBe(status);
   });
 
   it('of res.render() behind writeHead()', async () => {
-    const { app, container, pool } = fresh();
-    app.post('/', withTransaction(), behindHead);
-    const { post, close } = await serve(app);
-    await expect(post('/')).rejects.toThrow('fetch failed');
-    await close();
-    expect(pool.stored).toEqual([]);
-    await expectAllEnded({ container, pool });
+    const made = fresh();
+    await expect(rolledBack(made, behindHead)).rejects.toThrow('fetch failed');
+    expect(made.pool.stored).toEqual([]);
+    await expectAllEnded(made);
   });
 
   it('of res.render() behind writeHead(), and is responded to where an error handler learns of it', async () => {
-    const { app, pool } = fresh();
-    app.post('/', withTransaction(), behindHead);
-    app.use(passesOn);
-    const response = await (await serve(app)).post('/');
+    const response = await rolledBack(fresh(), behindHead, passesOn);
     expect([response.status, response.headers.get('x-more')]).toEqual([500, null]);
-    expect(pool.stored).toEqual([]);
   });
 
   it('of a path that cannot be decoded', async () => {
@@ -155,14 +150,7 @@ describe.each(older)('on %s, which does not report failures', (_version, create)
   it.each([...failingAnywhere, ...failingInExpress])(
     'a handler that %s is rolled back',
     async (_what, status, handler) => {
-      const { app, container, pool } = fresh(create);
-      app.post('/', withTransaction(), handler);
-      app.use(passesOn);
-      const { post, close } = await serve(app);
-      expect((await post('/')).status).toBe(status);
-      await close();
-      expect(pool.stored).toEqual([]);
-      await expectAllEnded({ container, pool });
+      expect((await rolledBack(fresh(create), handler, passesOn)).status).toBe(status);
     },
   );
 });
