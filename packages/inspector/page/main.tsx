@@ -23,26 +23,24 @@ function Page(): JSX.Element {
         <h1 class="chips">
           <img src="assets/icon.svg" alt="" width="22" height="22" /> Ambit inspector
         </h1>
-        <div class="head chips">
-          <nav class="tabs chips" aria-label="Views">
-            {Object.keys(PANELS).map((name) => (
-              <a
-                key={name}
-                class="toggle"
-                href={formatAddress({ view: name })}
-                aria-current={name === view ? 'page' : undefined}
-              >
-                {name}
-              </a>
-            ))}
-          </nav>
-          <a class="toggle" data-mood={troubles.value.length > 0 ? 'bad' : undefined} href="#/now">
-            {troubleCount(troubles.value)}
-          </a>
-          <span class="badge" role="status" data-mood={isLive ? 'good' : 'bad'} data-state={connection.value}>
-            {connection}
-          </span>
-        </div>
+        <nav class="tabs chips" aria-label="Views">
+          {Object.keys(PANELS).map((name) => (
+            <a
+              key={name}
+              class="toggle"
+              href={formatAddress({ view: name })}
+              aria-current={name === view ? 'page' : undefined}
+            >
+              {name}
+            </a>
+          ))}
+        </nav>
+        <a class="toggle" data-mood={troubles.value.length > 0 ? 'bad' : undefined} href="#/now">
+          {troubleCount(troubles.value)}
+        </a>
+        <span class="badge" role="status" data-mood={isLive ? 'good' : 'bad'} data-state={connection.value}>
+          {connection}
+        </span>
       </header>
       <main
         class={item === undefined ? `panel ${view}` : `panel ${view} opened`}

@@ -1,29 +1,33 @@
 import type { JSX } from 'preact';
 import { BAD } from '../src/kinds.js';
-import type { ExplainedRequest, RequestDetails, Step } from '../src/wire.js';
+import type { ExplainedRequest, RequestDetails, RequestSummary, Step } from '../src/wire.js';
 import { Badge, badgeOf, CauseCard, Sql } from './parts.js';
-import { clock, duration, lastOf, colorOf, depthOf, type Mark, marksOf, stateMark, stepName, times } from './words.js';
+import { clock, duration, colorOf, depthOf, type Mark, marksOf, stateMark, wordsOf, times } from './words.js';
+
+/** One request in a line: when, which, and how it came out. */
+export function Summary({ request }: { readonly request: RequestSummary }): JSX.Element {
+  const { method, route, milliseconds, arrived } = request;
+  return (
+    <>
+      <span class="hint">{clock(arrived)}</span>
+      <code>{method}</code>
+      <span>{route}</span>
+      <Badge {...stateMark(request)} />
+      <span class="took">{milliseconds !== undefined && duration(milliseconds)}</span>
+      <span class="chips">{marksOf(request).map(badgeOf)}</span>
+    </>
+  );
+}
 
 /** Everything about one request, from what went wrong to each of its steps. @param at - the id of the trouble to look at */
 export function RequestView({ request, at }: { request: ExplainedRequest; at?: string | undefined }): JSX.Element {
-  const { method, route, milliseconds, arrived, steps, causes } = request;
+  const { steps, causes } = request;
   const cause = causes.find(({ id }) => id === at) ?? causes[0];
-  const marks: Mark[] = [
-    stateMark(request),
-    { text: milliseconds === undefined ? 'in progress' : duration(milliseconds) },
-    ...marksOf(request),
-  ];
   return (
     <div class="request-view stack">
-      <header>
-        <h2>
-          <code>{method}</code> {route}
-        </h2>
-        <p class="chips">
-          {marks.map(badgeOf)}
-          <span class="hint">at {clock(arrived)}</span>
-        </p>
-      </header>
+      <h2 class="chips">
+        <Summary request={request} />
+      </h2>
       {causes.map((one) => (
         <CauseCard key={one.id} {...one} />
       ))}
@@ -88,8 +92,7 @@ function Row({ request, fold, length, isAt }: RowProps): JSX.Element {
   const last = fold.at(-1) ?? step;
   const isOpen = kind === 'scope' && last.took === undefined;
   const took = (isOpen ? length : last.at + (last.took ?? 0)) - at;
-  const name = kind === 'scope' && box !== '' ? `${lastOf(box)} scope` : stepName(step, request);
-  const text = textOf(step, stateMark(request).text);
+  const [name, text] = wordsOf(step, request);
   const mood = moodOf(step, request.status);
   const color = mood === undefined && box !== '' ? colorOf(box) : undefined;
   return (
@@ -103,8 +106,8 @@ function Row({ request, fold, length, isAt }: RowProps): JSX.Element {
     >
       <span class="label" role="cell">
         {fold.length > 1 && <b>{fold.length}×</b>}
-        {name !== '' && <b>{name}</b>}
-        {text !== '' && <span>{text}</span>}
+        {name !== undefined && <b>{name}</b>}
+        {text}
         {outside && <Badge text="outside" />}
         {sql !== undefined && <Sql text={sql} />}
         {error !== undefined && <em>{error}</em>}
@@ -126,11 +129,4 @@ function moodOf({ kind, error, heldBy, status: its = 0 }: Step, status = 0): Mar
   if (kind === 'rollback' && status >= 400 && status < 500) return undefined;
   if (error !== undefined || its >= 500 || BAD.has(kind)) return 'bad';
   return heldBy === undefined ? undefined : 'warn';
-}
-
-function textOf({ kind, key = '', path = [], ...step }: Step, state: string): string {
-  if (kind === 'responded') return state;
-  if (kind === 'call') return [step.method, step.host, step.status].filter(Boolean).join(' ');
-  if (kind === 'failed' && path.length > 1) return path.join(' → ');
-  return key;
 }

@@ -2,29 +2,21 @@ import type { JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ExplainedRequest, RequestSummary } from '../src/wire.js';
 import { address, boot, formatAddress, idOf, now, refOf, replace, requests, useReading } from './data.js';
-import { Badge, badgeOf, useStill } from './parts.js';
-import { RequestView } from './request.js';
-import { clock, count, duration, listLine, marksOf, stateMark } from './words.js';
+import { useStill } from './parts.js';
+import { RequestView, Summary } from './request.js';
+import { count, marksOf, times } from './words.js';
 
 /** One request as a row. */
 function Row({ request }: { readonly request: RequestSummary }): JSX.Element {
-  const { id, method, route, milliseconds, arrived, trouble } = request;
   const { item, q } = address.value;
-  const ref = refOf(id);
+  const ref = refOf(request.id);
   return (
     <a
-      class={trouble ? 'request trouble' : 'request'}
+      class={request.trouble ? 'request trouble' : 'request'}
       href={formatAddress({ view: 'requests', item: ref, q })}
       aria-current={ref === item ? 'true' : undefined}
     >
-      <span class="hint">{clock(arrived)}</span>
-      <code>{method}</code>
-      <span>{route}</span>
-      <span>
-        <Badge {...stateMark(request)} />
-      </span>
-      <span class="took">{milliseconds !== undefined && duration(milliseconds)}</span>
-      <span class="chips">{marksOf(request).map(badgeOf)}</span>
+      <Summary request={request} />
     </a>
   );
 }
@@ -59,7 +51,7 @@ function RequestList(): JSX.Element {
           onInput={({ currentTarget }) => replace({ ...address.value, q: currentTarget.value })}
         />
         <p class="hint">
-          {now.value && listLine(Math.min(fitting.length, MOST_DRAWN), now.value.arrived)}
+          {count(Math.min(fitting.length, MOST_DRAWN))} of {times(now.value?.arrived ?? 0, 'request')}
           {newer > 0 && `, ${count(newer)} came meanwhile`}
         </p>
       </div>

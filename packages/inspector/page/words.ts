@@ -46,10 +46,6 @@ export const transactionsLine = (outcomes: Now['transactions']): string =>
     .map(([outcome, number]) => `${count(number)} ${outcome}`)
     .join(', ');
 
-/** The number of requests that are shown, and of all. */
-export const listLine = (shown: number, arrived: number): string =>
-  shown >= arrived ? times(shown, 'request') : `${count(shown)} shown of ${count(arrived)}`;
-
 /** A word about a request or one of its parts. */
 export interface Mark {
   readonly text: string;
@@ -87,8 +83,13 @@ export function marksOf({ troubles, outcome, failedAttempts, statements, rows, s
 
 const STEPS_OF_WORK: Partial<Record<Step['kind'], string>> = { arrived: 'began', responded: 'ended', threw: 'failed' };
 
-/** The name of a step in the waterfall; a statement has its text. */
-export function stepName({ kind, found = kind }: Step, request: RequestSummary): string {
-  if (kind === 'statement') return '';
-  return (isWork(request) ? STEPS_OF_WORK[kind] : undefined) ?? found;
+/** The name of a step in the waterfall, and what it was about; a statement has its text. */
+export function wordsOf(step: Step, request: RequestSummary): readonly [name?: string, about?: string | undefined] {
+  const { kind, box = '', key, path = [], method, host, status, found = kind } = step;
+  if (kind === 'statement') return [];
+  if (kind === 'scope') return [`${lastOf(box)} scope`];
+  if (kind === 'call') return [kind, [method, host, status].filter(Boolean).join(' ')];
+  if (kind === 'failed' && path.length > 1) return [kind, path.join(' → ')];
+  const name = (isWork(request) ? STEPS_OF_WORK[kind] : undefined) ?? found;
+  return [name, kind === 'responded' ? stateMark(request).text : key];
 }

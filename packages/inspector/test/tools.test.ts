@@ -163,7 +163,6 @@ describe('the tools of the inspector', () => {
       for (const [code, said, args, token] of [
         [1, 'set INSPECTOR_TOKEN', []],
         [1, 'another token than that of INSPECTOR_TOKEN', [], 'a wrong token, long enough'],
-        [1, "needs the argument 'id'", ['request'], TOKEN],
         [1, 'must be of the type integer', ['request', '--id', 'four'], TOKEN],
         [2, 'Usage: ambit inspect', ['--colour', 'red']],
       ] as const)

@@ -80,7 +80,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await page.mouse.move(0, 0);
     await page.getByLabel('Filter').fill('');
     await row('leak').waitFor();
-    await page.getByLabel('Filter').fill('trouble');
+    await page.getByLabel('Filter').fill('trouble handler');
     await expect.poll(() => row('/waits').count()).toBe(0);
     await page.locator('.pane .details').focus();
     await page.keyboard.press('Escape');
