@@ -22,20 +22,15 @@ export function subscribeAll<M>(handlers: Readonly<Record<string, (message: M) =
       try {
         handle(message as M);
       } catch {
-        warn(name);
+        // Once for each channel, and without the message of the error, which may contain values.
+        const text = `The inspector could not record a message of ${name}`;
+        if (failing.size < failing.add(name).size) process.emitWarning(text, { type: 'InspectorWarning' });
       }
     };
     subscribe(name, listener);
     return () => unsubscribe(name, listener);
   });
   return () => listeners.forEach((stop) => stop());
-}
-
-/** Once for each channel, and without the message of the error, which may contain values. */
-function warn(name: string): void {
-  if (failing.has(name)) return;
-  failing.add(name);
-  process.emitWarning(`The inspector could not record a message of ${name}`, { type: 'InspectorWarning' });
 }
 
 interface Message {

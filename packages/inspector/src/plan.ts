@@ -57,19 +57,15 @@ async function planOn(connection: IPooledConnection, sql: string): Promise<strin
 }
 
 const MANY = 1000;
-const FEW = 0.1;
+const SCAN = /Seq Scan on (\S+) .*rows=(\d+).*\n +Filter: (.*)/g;
 
 /** PostgreSQL says how many rows a scan keeps, and by which columns; how many it reads, a scan of the whole table says. */
 async function adviceOf(connection: IPooledConnection, lines: readonly string[]): Promise<string[]> {
-  const scans = lines.map((line, i) =>
-    `${line}${lines[i + 1]}`.match(/Seq Scan on (\S+) .*rows=(\d+).*\) +Filter: (.*)/),
-  );
   const found: string[] = [];
-  for (const [, table, kept, filter = ''] of scans.map((scan) => scan ?? [])) {
-    if (table === undefined) continue;
+  for (const [, table, kept, filter = ''] of lines.join('\n').matchAll(SCAN)) {
     const [whole] = await connection.query<Record<string, string>>(`EXPLAIN SELECT FROM ${table}`).catch(() => []);
     const all = Number(/rows=(\d+)/.exec(whole?.['QUERY PLAN'] ?? '')?.[1]);
-    if (!(all >= MANY && Number(kept) <= FEW * all)) continue;
+    if (!(all >= MANY && Number(kept) <= all / 10)) continue;
     // An index has the columns that are equal to something, and behind them one of a range.
     const columns = [...comparedBy('=', filter), ...comparedBy('[<>]=?', filter).slice(0, 1)];
     const names = / OR |SubPlan/.test(filter) ? [] : columns;

@@ -80,11 +80,9 @@ const RULES = {
   'failed commit': {
     fix: 'The database refused COMMIT and stored nothing: a deferred constraint.',
     find: (request) =>
-      isRefusal(request)
-        ? []
-        : refusedCommits(request)
-            .filter(({ error = '' }) => !CONFLICT.test(error))
-            .map((step) => ({ ...evidence(step, `COMMIT was refused: ${step.error}`), ...lastOf(request, step) })),
+      (isRefusal(request) ? [] : refusedCommits(request))
+        .filter(({ error = '' }) => !CONFLICT.test(error))
+        .map((step) => ({ ...evidence(step, `COMMIT was refused: ${step.error}`), ...lastOf(request, step) })),
   },
   'unknown outcome': {
     fix: 'The connection was lost during COMMIT. An idempotency key lets the client send the request again.',
@@ -128,7 +126,7 @@ const RULES = {
     },
   },
   'hidden failure': {
-    fix: 'Pass the failure on, or say in the response what is missing.',
+    fix: 'Pass the failure on, or say in the response what is missing; where it is meant, nothing is wrong.',
     find: hiddenFailures,
   },
   'repeated call': {
@@ -209,10 +207,7 @@ export type TroubleKind = keyof typeof RULES;
 
 /** Advice for codes that say more than the kind of the trouble. */
 const FIX_OF_CODE: readonly (readonly [RegExp, string])[] = [
-  [
-    /\b57014\b.*(?:statement timeout|max_statement_time)/,
-    'It reached its time limit: read its plan with EXPLAIN, or raise the limit.',
-  ],
+  [/\b57014\b.*(?:timeout|max_)/, 'It reached its time limit: read its plan with EXPLAIN, or raise the limit.'],
   [/\b57014\b/, 'It was cancelled: look at who asked for that, such as a signal or another session.'],
   [/\bP0001\b/, 'A function or a trigger of the schema refuses it: the statement or the function is wrong.'],
   [/\b55P03\b/, 'Keep the transaction that holds the lock short: no calls to other services in it.'],
@@ -269,7 +264,8 @@ export function signsOf(details: RequestDetails, limits: Limits): Sign[] {
     return shownAs === undefined || !kinds.has(shownAs);
   });
   const others = causes.filter(({ kind }) => kind !== 'slow');
-  const explained = others.reduce((sum, { lost = 0 }) => sum + lost, 0);
+  const timeOf = ({ lost, step }: Sign): number => lost ?? (step?.kind === 'scope' ? 0 : (step?.took ?? 0));
+  const explained = others.reduce((sum, one) => sum + timeOf(one), 0);
   const isExplained = explained >= (request.milliseconds ?? 0) / 2 || (isFailure(request) && others.length > 0);
   const isShown = ({ kind }: Sign): boolean =>
     request.endless ? !OF_LENGTH.has(kind) : kind !== 'slow' || !isExplained;
@@ -320,8 +316,8 @@ export const callerOf = ({ caller, step, where }: Sign): string | undefined =>
   caller ?? (step?.where === where ? step?.caller : undefined);
 
 const evidence = (step: Step, cause: string): Evidence => {
-  const { where, sql, error, took: lost } = step;
-  return { cause, where, sql, error, lost, step };
+  const { where, sql, error } = step;
+  return { cause, where, sql, error, step };
 };
 
 /** A response of 4xx is what the application has decided, whatever led to it. */
@@ -490,9 +486,8 @@ function hiddenFailures(request: RequestDetails): Evidence[] {
       return [{ cause, where: step.where, about: host, fix, fails: method !== 'GET', step }];
     }
     if (kindOf(error) !== 'failed statement' || isRefusal(request)) return [];
-    const fix = 'Pass the failure on, or say in the response what was not done; where it is meant, nothing is wrong.';
     const found = evidence(step, `${done} although the database refused a statement: ${error}`);
-    return [{ ...found, fix, fails: WRITES.test(sql) }];
+    return [{ ...found, fails: WRITES.test(sql) }];
   });
 }
 
@@ -523,10 +518,8 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
   return groups.flatMap((same): Evidence[] => {
     const isPaged = same.reduce((sum, { rows = 0 }) => sum + rows, 0) >= PAGE * same.length;
     if (same.length < MOST_ALIKE || isPaged || (same[0]?.kind === 'call' && isRetried(same))) return [];
-    const [most = [], ...others] = groupedBy(same, ({ where = '' }) => where).toSorted(
-      (one, other) => other.length - one.length,
-    );
-    const [step] = most;
+    const lines = groupedBy(same, ({ where = '' }) => where);
+    const [[step] = []] = lines.toSorted((one, other) => other.length - one.length);
     const { kind, sql, host, where } = step ?? {};
     const times = `${dropped > 0 ? 'at least ' : ''}${same.length} times`;
     if (kind === 'call') {
@@ -541,10 +534,9 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
       const cause = `One request called ${host} ${times}, for ${ms(all)} in all${replies}`;
       return [{ cause, where, about: host, fix: 'Ask once for all, or a few at a time.', lost: all, step }];
     }
-    const from = others.length === 0 ? '' : `, from ${others.length + 1} lines, ${most.length} of them from this one`;
     const lost = same.reduce((sum, { took = 0 }) => sum + took, 0);
     const fix = ALIKE_FIX.find(([verb]) => verb.test(sql ?? ''))?.[1];
-    return [{ cause: `One request sent the statement ${times}${from}`, sql, where, lost, fix, step }];
+    return [{ cause: `One request sent the statement ${times}`, sql, where, lost, fix, step }];
   });
 }
 
@@ -555,12 +547,13 @@ const ALIKE_FIX: readonly (readonly [RegExp, string])[] = [
   [/^(?:UPDATE|DELETE)\b/i, 'Change all rows with one statement: `WHERE id = ANY ($1)`.'],
 ];
 
-function groupedBy(steps: readonly Step[], nameOf: (step: Step) => string): Step[][] {
-  const groups = new Map<string, Step[]>();
-  for (const step of steps) {
-    const group = groups.get(nameOf(step)) ?? [];
-    group.push(step);
-    groups.set(nameOf(step), group);
+export function groupedBy<T>(items: readonly T[], nameOf: (item: T) => string): T[][] {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const name = nameOf(item);
+    const group = groups.get(name) ?? [];
+    group.push(item);
+    groups.set(name, group);
   }
   return [...groups.values()];
 }
@@ -593,13 +586,9 @@ function findings({ steps }: RequestDetails): Evidence[] {
   // The steps say better which statement is an N+1, and which is a page of a list.
   const all = of(steps, 'finding').filter(({ found }) => found !== 'repeated-statement');
   return all.map((step) => {
-    const { found = '', key, at } = step;
+    const { found = '', key } = step;
     const [cause = `The transaction check found ${found}`, , fix] = FINDINGS[found] ?? [];
-    const before = steps.findLast((one) => one.kind === 'statement' && one.where !== undefined && ends(one) < at);
-    const where = found === 'gap' && before ? before.where : step.where;
-    const between = where === step.where ? '' : `, between this line and ${step.where}`;
-    const what = `${cause}${between}${key === undefined ? '' : `: in ${key}`}`;
-    return { ...evidence(step, what), where, about: found, fix };
+    return { ...evidence(step, key === undefined ? cause : `${cause}: in ${key}`), about: found, fix };
   });
 }
 
@@ -661,9 +650,8 @@ function aborted(request: RequestDetails): Evidence[] {
   if (state !== 'aborted' || isCutOff(request)) return [];
   const end = steps.findIndex(({ kind }) => kind === 'aborted');
   const { kind, doing, sql, where } = steps.slice(0, end + 1).findLast((step) => step.where !== undefined) ?? {};
-  const before = where === undefined ? '' : '; of what it did then only the line before is known';
   const what = `The client disconnected after ${ms(milliseconds)}, before it had the whole response`;
-  const cause = `${what}${doing === undefined ? before : `: ${doing}`}`;
+  const cause = doing === undefined ? what : `${what}: ${doing}`;
   const about = where === undefined ? route : undefined;
   const into = [`slow call ${where}`, `never stopped ${method} ${route}`];
   return [

@@ -8,6 +8,7 @@ import { type Arrival, type Facts, type Recorded, RequestRecord } from './reques
 import {
   callerOf,
   causeOf,
+  groupedBy,
   leakOf,
   LONG_WAIT_MS,
   type Limits,
@@ -115,8 +116,9 @@ const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
 /** Keeps a bounded part of what happens: requests, each with its records; totals by name; and troubles by cause. */
 export class Store {
   readonly lateness = new Lateness();
-  /** The number of rows that statements have given. */
+  /** The numbers of rows that statements have given, and of requests. */
   rows = 0;
+  arrived = 0;
   /** The oldest first. */
   readonly points: Point[] = [];
   readonly #routes = new Map<string, Responses>();
@@ -135,7 +137,6 @@ export class Store {
   #version = 0;
   /** The version with the newest trouble. */
   #noticedAt = 0;
-  #arrived = 0;
   readonly #troubles: Troubles;
   /** The errors that a record names, and the request whose handler threw one: an error may hold anything, so none is kept. */
   readonly #named = new WeakSet();
@@ -217,7 +218,7 @@ export class Store {
   }
 
   arrive(arrival: Arrival): RequestRecord {
-    const record = new RequestRecord(++this.#arrived, arrival, this.now(), this.#options.slowMs);
+    const record = new RequestRecord(++this.arrived, arrival, this.now(), this.#options.slowMs);
     if (arrival.raw) this.#byRaw.set(arrival.raw, record);
     keepNewest(this.#newest, record, MOST_NEWEST);
     this.#touch(record);
@@ -288,10 +289,6 @@ export class Store {
     const failed = status >= 500 || state === 'aborted';
     this.#troubles.add(sign, Date.now(), record && { id: record.id, name: record.name, failed });
     this.#noticedAt = ++this.#version;
-  }
-
-  get arrived(): number {
-    return this.#arrived;
   }
 
   /** Adds the problems of the graph once: they are no occurrences. */
@@ -469,7 +466,8 @@ export class Store {
   /** The holders of a pool's connections while another request waited: all of them, and the one that had its connection for longest. */
   holders(from: number, pool?: object): Pick<Facts, 'doing' | 'heldAt' | 'heldBy' | 'pool' | 'shares'> {
     const to = this.now();
-    const held = this.#heldSince(from).filter((one) => one.pool === pool);
+    const all = [...this.#holding.values(), ...this.#ended];
+    const held = all.filter(({ pool: of, until = Infinity }) => of === pool && until > from);
     const [most] = held.toSorted((one, other) => shareOf(other, from, to) - shareOf(one, from, to));
     if (!most) return {};
     const { request, since, until = to } = most;
@@ -485,10 +483,6 @@ export class Store {
     const known = { doing, shares, ...(pool && this.#pools.get(pool)) };
     if (isBusy) return known;
     return { ...known, heldBy: name, ...(line !== undefined && { heldAt: line }) };
-  }
-
-  #heldSince(from: number): Held[] {
-    return [...this.#holding.values(), ...this.#ended].filter(({ until = Infinity }) => until > from);
   }
 
   // ---- What is known.
@@ -607,17 +601,13 @@ export class Store {
       if (held.since > old) break;
       if (!held.leaked && held.request?.over) this.#leakOfConnection(held, held.request);
     }
-    const kinds = new Map<string, { open: number; leaks: number }>();
-    for (const {
-      kind: { box },
-      leaked,
-    } of open) {
-      const { open: count, leaks } = kinds.get(box) ?? { open: 0, leaks: 0 };
-      kinds.set(box, { open: count + 1, leaks: leaks + Number(leaked) });
-    }
+    const kinds = groupedBy(open, ({ kind }) => kind.box).map((same) => {
+      const leaks = same.filter(({ leaked }) => leaked).length;
+      return { box: same[0]?.kind.box ?? '', open: same.length, leaks };
+    });
     return {
-      arrived: this.#arrived,
-      kinds: Array.from(kinds, ([box, counts]) => ({ box, ...counts })).slice(0, MOST_KINDS),
+      arrived: this.arrived,
+      kinds: kinds.slice(0, MOST_KINDS),
       scopes: alikeOf(aged).map(([oldest, count]): OpenScope => {
         const { id, kind, opened, where } = oldest;
         const line = where?.line;
@@ -675,15 +665,10 @@ export class Store {
 }
 
 /** The oldest scope of each kind and line, and how many there are. */
-function alikeOf(scopes: readonly OpenedScope[]): [OpenedScope, number][] {
-  const groups = new Map<string, [OpenedScope, number]>();
-  for (const one of scopes) {
-    const key = `${one.kind.box} ${one.where?.line}`;
-    const [oldest, count] = groups.get(key) ?? [one, 0];
-    groups.set(key, [oldest, count + 1]);
-  }
-  return [...groups.values()].slice(0, MOST_SHOWN);
-}
+const alikeOf = (scopes: readonly OpenedScope[]): [OpenedScope, number][] =>
+  groupedBy(scopes, ({ kind, where }) => `${kind.box} ${where?.line}`)
+    .slice(0, MOST_SHOWN)
+    .map((same) => [same[0] as OpenedScope, same.length]);
 
 /** So many scopes of the same work are not in use at the same time. */
 const MANY_OPEN = 20;
@@ -704,14 +689,13 @@ const lineOf = ({ request, until, last }: Held): string | undefined =>
 
 /** By route and line, the longest first. */
 function sharesOf(held: readonly Held[], from: number, to: number): Share[] {
-  const shares = new Map<string, Share>();
-  for (const one of held) {
-    const [name, where] = [one.request?.name ?? OUTSIDE, lineOf(one)];
-    const key = `${name} ${where}`;
-    const took = (shares.get(key)?.took ?? 0) + shareOf(one, from, to);
-    shares.set(key, { name, ...(where !== undefined && { where }), took });
-  }
-  return [...shares.values()].toSorted((one, other) => other.took - one.took).slice(0, MOST_SHOWN);
+  const groups = groupedBy(held, (one) => `${one.request?.name} ${lineOf(one)}`);
+  const shares = groups.map(([one, ...others]): Share => {
+    const took = [one as Held, ...others].reduce((sum, each) => sum + shareOf(each, from, to), 0);
+    const where = one && lineOf(one);
+    return { name: one?.request?.name ?? OUTSIDE, ...(where !== undefined && { where }), took };
+  });
+  return shares.toSorted((one, other) => other.took - one.took).slice(0, MOST_SHOWN);
 }
 
 interface Owner {

@@ -101,20 +101,19 @@ export class Troubles {
   }
 
   #read({ sign, shares, victims, victimRoutes, routes, requests, ...counts }: Group): Trouble {
-    const { first, last, count, failed, lost } = counts;
     const cause = causeOf(sign, this.#definition);
     const holders = [...shares].toSorted(([, one], [, other]) => other - one);
     const also =
       victims === 0 || sign.kind === 'fails each time'
         ? ''
         : `; ${victims} other requests were slow or failed for it: ${[...victimRoutes].join(', ')}`;
-    const isMany = count > 1 && holders.length > 0;
+    const isMany = counts.count > 1 && holders.length > 0;
     const all = holders.reduce((sum, [, took]) => sum + took, 0);
     const isBusy = (holders[0]?.[1] ?? 0) < all / 2;
     const ofPool = isMany && { fix: isBusy ? BUSY_POOL : fixOf('pool') };
     const what = isMany ? poolCause(counts, holders) : cause.cause;
     const where = isMany ? holders[0]?.[0].split(', ').at(1) : cause.where;
-    const times = { count, failed, lost, first, last, routes: [...routes], requests: [...requests] };
+    const times = { ...counts, routes: [...routes], requests: [...requests] };
     const { caller, ...known } = { ...cause, ...ofPool, ...(where !== undefined && { where }) };
     // The caller is that of its own line.
     const isItsOwn = caller !== undefined && where === cause.where;

@@ -48,10 +48,7 @@ export interface Collection {
 
 const SIZE = /^([\w$]+)\((\d+)\)$/;
 
-function collectionOf(
-  name: string,
-  { subtype = '', description = '' }: Partial<Runtime.RemoteObject> = {},
-): Collection[] {
+function collectionOf(name: string, { subtype = '', description = '' }: Partial<Own> = {}): Collection[] {
   const [, type = '', size] = SIZE.exec(description) ?? [];
   return /^(?:array|map|set)$/.test(subtype) && size !== undefined ? [{ name, type, size: Number(size) }] : [];
 }
@@ -65,9 +62,10 @@ export function collectionsOf(objects: readonly object[]): Collection[][] {
   return found.map((collections) => collections ?? []);
 }
 
-type Read<T> = (own: Runtime.RemoteObject, properties: Properties) => T;
+type Own = Runtime.RemoteObject;
+type Read<T> = (own: Own, properties: Properties) => T;
 type Properties = Runtime.GetPropertiesReturnType & {
-  readonly privateProperties?: readonly { readonly name: string; readonly value?: Runtime.RemoteObject }[];
+  readonly privateProperties?: readonly { readonly name: string; readonly value?: Own }[];
 };
 
 function askAbout<T>(objects: readonly object[], prepare: (session: Session) => Read<T>): (T | undefined)[] {

@@ -13,11 +13,7 @@ const thrown = Object.assign(
   new (class extends Error {
     static override readonly name = 'the class of a canary';
   })('a canary in a message\n    at canary (/canary.js:1:1)'),
-  {
-    code: 'canary in a code',
-    status: 'canary',
-    detail: 'canary',
-  },
+  { code: 'canary in a code', status: 'canary', detail: 'canary' },
 );
 
 const STATEMENTS = [

@@ -45,23 +45,18 @@ describe.each(Object.entries(POOLS))('the plan of a statement on %s', (name, ope
   });
 });
 
-it.runIf(hasPostgres)(
-  'a scan that keeps few of its rows has the columns of an index that would find them',
-  async () => {
-    const pool = await POOLS['PostgreSQL']!();
-    onTestFinished(() => pool.close());
-    await pool.query('CREATE TABLE visits (id integer PRIMARY KEY, "petName" varchar, day integer, done boolean)');
-    await pool.query('INSERT INTO visits SELECT i, i % 100, i, false FROM generate_series(1, 5000) i');
-    await pool.query('ANALYZE visits');
-    const reads = (kept: string, columns: string): string =>
-      `Reads 5,000 rows of visits to keep about ${kept}: an index on (${columns}) would find them.`;
-    for (const [where, advice] of [
-      [`day > $1 AND "petName" = '7'`, reads('17', '"petName", day')],
-      ['day = ANY ($1::integer[]) AND NOT done', reads('10', 'day')],
-      ['lower("petName") = $1', 'Reads 5,000 rows of visits to keep about 25.'],
-      ['day = $1 OR "petName" = $2', 'Reads 5,000 rows of visits to keep about 51.'],
-      ['day > $1', expect.stringContaining('Seq Scan') as string],
-    ] as const)
-      expect([where, (await planOf(pool, `SELECT * FROM visits v WHERE ${where}`))[0]]).toEqual([where, advice]);
-  },
-);
+it.runIf(hasPostgres)('a scan that keeps few of its rows names the index that it lacks', async () => {
+  const pool = await POOLS['PostgreSQL']!();
+  onTestFinished(() => pool.close());
+  await pool.query('CREATE TABLE visits (id integer PRIMARY KEY, "petName" varchar, day integer)');
+  await pool.query('INSERT INTO visits SELECT i, i % 100, i FROM generate_series(1, 5000) i');
+  await pool.query('ANALYZE visits');
+  const reads = (kept: number): string => `Reads 5,000 rows of visits to keep about ${kept}`;
+  for (const [where, advice] of [
+    [`day > $1 AND "petName" = '7'`, `${reads(17)}: an index on ("petName", day) would find them.`],
+    ['lower("petName") = $1', `${reads(25)}.`],
+    ['day = $1 OR "petName" = $2', `${reads(51)}.`],
+    ['day > $1', expect.stringMatching(/^Seq Scan/) as string],
+  ] as const)
+    expect([where, (await planOf(pool, `SELECT * FROM visits v WHERE ${where}`))[0]]).toEqual([where, advice]);
+});

@@ -37,13 +37,6 @@ request | milliseconds=5000
 → pool
 → slow | where=plan.ts:1:1
 
-slow: with its longest step, where each took a little
-0 statement | where=a.ts:1:1 | took=400
-400 statement | where=b.ts:1:1 | took=450
-850 statement | where=c.ts:1:1 | took=400
-request | milliseconds=1260
-→ slow | where=b.ts:1:1 | cause=of which 450 ms in one statement
-
 hidden failure: not of what was tried again
 1 statement | sql=UPDATE cars | error=PostgresError 23505
 2 statement | sql=UPDATE cars
@@ -131,14 +124,9 @@ second connection: without a line of its own, that of the last statement before 
 request | status=500 | milliseconds=3020
 → second connection | where=checkin.ts:1:1
 
-finding: a gap is between two lines
-0 statement | where=before.ts:1:1
-300 finding | found=gap | where=after.ts:1:1
-→ finding | where=before.ts:1:1 | cause=between this line and after.ts:1:1
-
 finding: once, where the steps show more of it
 0-5 statement
-7 finding | found=repeated-statement
+7 finding | found=too-many-statements
 → N+1
 
 aborted: with what was cancelled for it, and what failed after it
