@@ -97,6 +97,12 @@ const RULES = {
     find: failedHandlers,
   },
   'fails each time': { fix: 'Correct the line: nothing of what it is for gets done, however often it is begun.' },
+  stopped: {
+    fix: 'Catch what one run throws, so that the next one is begun nevertheless; where it was to end, nothing is wrong.',
+  },
+  unhandled: {
+    fix: 'Await the promise, or pass its failure on with catch(): whoever waits for the work believes that it is done.',
+  },
   'runs overlap': {
     fix: 'Begin the next run when the last one has ended, or none while one goes on; where its scope is never disposed, dispose it.',
   },
@@ -117,12 +123,15 @@ const RULES = {
     find: ({ steps }) => {
       const undone = of(steps, 'rollback');
       const begun = of(steps, 'begin').filter(({ span }) => undone.some((one) => one.span === span));
-      const isWithin = ({ at }: Step): boolean =>
+      const isWithin = ({ step: { at } = { at: 0 } }: { step?: Pick<Step, 'at'> | undefined }): boolean =>
         begun.some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at));
-      return of(steps, 'statement')
+      const statements = of(steps, 'statement')
         .filter(({ outside, error, sql = '' }) => outside === true && error === undefined && WRITES.test(sql))
-        .filter(isWithin)
         .map((step) => ({ ...evidence(step, OUTLIVES), fails: true }));
+      const calls = of(steps, 'call')
+        .filter(({ error, status = 0, method = 'GET' }) => error === undefined && status < 400 && !READS.test(method))
+        .map((step) => ({ ...evidence(step, callOutlives(step)), about: step.host, fix: AFTER_COMMIT, fails: true }));
+      return [...statements, ...calls].filter(isWithin);
     },
   },
   'hidden failure': {
@@ -449,6 +458,11 @@ function shortages({ steps, milliseconds = Infinity }: RequestDetails): Evidence
 }
 
 const OUTLIVES = 'This was written outside of a transaction that was rolled back: what it wrote stays';
+const callOutlives = ({ method, host }: Step): string =>
+  `The call ${method} ${host} succeeded within a transaction that was rolled back: what it did stays`;
+const AFTER_COMMIT =
+  'Call it in afterCommit(), or by an outbox, after the last check; where it is meant to stay, nothing is wrong.';
+const READS = /^(?:GET|HEAD|OPTIONS)$/;
 const WRITES = /^(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|WITH\b.*\b(?:INSERT|UPDATE|DELETE))\b/i;
 
 /** A response of 4xx is a decision to refuse: what was committed before it is maybe half of the work. */

@@ -364,7 +364,7 @@ export class Store {
     const route = line === undefined ? name : `${name} ${line}`;
     const record = this.arrive({ method: WORK, route: () => route, place, ...(enteredMs && { enteredMs }) });
     const runs = rowOf(this.#runs, record.name, Runs);
-    const interval = runs?.begins(record.start);
+    const interval = runs?.begins(record.start, line);
     if (interval === undefined) return record;
     const cause = `${record.name} begins each ${ms(interval)} and takes longer: ${runs?.running} runs of it go on at once`;
     this.#note(record, signOf({ kind: 'runs overlap', cause, where: line, about: record.name }));
@@ -373,6 +373,43 @@ export class Store {
 
   #end(work: RequestRecord): void {
     this.complete(work, work.hasThrown ? 500 : 200);
+  }
+
+  /** Nobody asked for the statement of this line: where it comes at an interval, a timer sends it. */
+  #recurs(line: string): void {
+    const runs = rowOf(this.#runs, `a statement at ${line}`, Runs);
+    runs?.begins(this.now(), line);
+    runs?.ends(false);
+  }
+
+  #noticeStopped(now: number): void {
+    for (const [name, runs] of this.#runs) {
+      const { interval, since = 0 } = runs.stopped(now) ?? {};
+      if (interval === undefined) continue;
+      const cause = `What began each ${ms(interval)}, ${name}, has not begun since ${this.#clock(since)}`;
+      this.noticed(signOf({ kind: 'stopped', cause, where: runs.line, about: name, fails: true }));
+    }
+  }
+
+  /** Nobody handles a rejection. What it failed with has a card already where a step of a request has failed with it. */
+  unhandled(error: unknown): void {
+    if (causesOf(error).some((one) => this.#named.has(one))) return;
+    const place = Where.of(error);
+    const name = this.#nameOf('threw', error, { place });
+    const sign = { cause: `Nobody handled a rejection: ${name}`, where: place?.line, error: name, fails: true };
+    this.noticed(signOf({ kind: 'unhandled', ...sign }), this.current());
+  }
+
+  /** More listeners than an object of Node takes without a warning. */
+  listens(warning: Error & { readonly type?: string | symbol; readonly count?: number }): void {
+    const { type = '', count } = warning;
+    const cause = `${count} listeners of ${label(type)} are subscribed to one object`;
+    const fix = 'Unsubscribe each when its request is over; where so many are meant, setMaxListeners() says so.';
+    this.noticed(signOf({ kind: 'growing', cause, where: new Where(warning).line, about: label(type), fix }));
+  }
+
+  #clock(time: number): string {
+    return new Date(Date.now() - this.now() + time).toLocaleTimeString('en-GB');
   }
 
   #noticeFailures(work: RequestRecord): void {
@@ -437,6 +474,7 @@ export class Store {
     const outside = scope === undefined;
     const facts = { sql, took, place, ...(rows > 0 && { rows }), ...(outside && { outside }) };
     const request = this.record('statement', facts, { scope, error });
+    if (!request && place?.line !== undefined) this.#recurs(place.line);
     const row = rowOf(this.statements, sql, Row);
     if (!row) return undefined;
     row.took(took, request?.name);
@@ -601,6 +639,7 @@ export class Store {
       if (held.since > old) break;
       if (!held.leaked && held.request?.over) this.#leakOfConnection(held, held.request);
     }
+    this.#noticeStopped(now);
     const kinds = groupedBy(open, ({ kind }) => kind.box).map((same) => {
       const leaks = same.filter(({ leaked }) => leaked).length;
       return { box: same[0]?.kind.box ?? '', open: same.length, leaks };
@@ -656,7 +695,7 @@ export class Store {
     held.leaked = true;
     const where = held.last?.line;
     const same = [...this.#holding.values()].filter(({ leaked, last }) => leaked && last?.line === where);
-    const first = new Date(Date.now() - this.now() + (same[0]?.since ?? 0)).toLocaleTimeString('en-GB');
+    const first = this.#clock(same[0]?.since ?? 0);
     const many = same.length === 1 ? 'A connection is' : `${same.length} connections are`;
     const cause = `${many} out since ${first}, taken by ${request.name}, which has its response: nobody has released it`;
     const fix = 'Call release() in `finally`, or let runInTransaction() or the pool take the connection.';

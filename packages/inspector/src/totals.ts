@@ -34,20 +34,43 @@ const MOST_STARTS = 4;
 /** Below it, runs are begun together, or by a queue. */
 const LEAST_INTERVAL_MS = 50;
 
-/** The runs of work outside of requests. */
+/** For so many intervals a timer that works is not late. */
+const MOST_MISSED = 10;
+const LEAST_SILENCE_MS = 30_000;
+
+/** The runs of work, or of a statement, outside of requests. */
 export class Runs {
   running = 0;
+  /** The line that begins them. */
+  line: string | undefined;
+  #isMissed = false;
   /** In a row. */
   #failed = 0;
   #starts: number[] = [];
 
   /** Returns the interval, where it is a timer's, and another run goes on. */
-  begins(now: number): number | undefined {
+  begins(now: number, line: string | undefined): number | undefined {
     this.#starts = [...this.#starts, now].slice(-MOST_STARTS);
-    if (++this.running === 1 || this.#starts.length < MOST_STARTS) return undefined;
+    this.line = line;
+    this.#isMissed = false;
+    return ++this.running === 1 ? undefined : this.#interval();
+  }
+
+  /** Returns the interval, and since when no run has begun, once in each time in which many should have. */
+  stopped(now: number): { interval: number; since: number } | undefined {
+    const since = this.#starts.at(-1) ?? now;
+    const interval = this.#isMissed || this.running > 0 ? undefined : this.#interval();
+    if (interval === undefined || now - since < Math.max(MOST_MISSED * interval, LEAST_SILENCE_MS)) return undefined;
+    this.#isMissed = true;
+    return { interval, since };
+  }
+
+  #interval(): number | undefined {
+    if (this.#starts.length < MOST_STARTS) return undefined;
     const gaps = this.#starts.slice(1).map((start, i) => start - (this.#starts[i] ?? 0));
     const [least, most] = [Math.min(...gaps), Math.max(...gaps)];
-    return least >= LEAST_INTERVAL_MS && most <= 1.5 * least ? (now - (this.#starts[0] ?? 0)) / gaps.length : undefined;
+    const all = gaps.reduce((sum, gap) => sum + gap, 0);
+    return least >= LEAST_INTERVAL_MS && most <= 1.5 * least ? all / gaps.length : undefined;
   }
 
   /** Returns the number of runs in a row that have failed. */

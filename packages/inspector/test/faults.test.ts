@@ -93,6 +93,23 @@ const FAULTS: readonly Fault[] = [
   { name: 'hidden failure', cause: /^Responded 200 although its call POST 127\.0\.0\.1:\d+ failed with 503/ },
   { name: 'client at fault', kind: 'hidden failure', cause: /^Responded 404 although its call GET \S+ failed/ },
   { name: 'swallowed statement', kind: 'hidden failure', cause: /^Responded 200 although the database .*: .*23505/ },
+  {
+    name: 'call of a rollback',
+    kind: 'survived rollback',
+    cause: /^The call POST 127\.0\.0\.1:\d+ succeeded within a transaction that was rolled back/,
+  },
+  {
+    name: 'unhandled',
+    cause: /^Nobody handled a rejection: TypeError/,
+    make: async (app) => {
+      const handle = (): undefined => undefined;
+      process.on('unhandledRejection', handle);
+      await app.ask('unhandled');
+      await sleep(50);
+      process.off('unhandledRejection', handle);
+    },
+  },
+  { name: 'listeners', kind: 'growing', cause: /^11 listeners of price are subscribed to one object$/ },
   { name: 'repeated call', cause: /^The call POST 127\.0\.0\.1:\d+ failed with TimeoutError.* and was sent again/ },
   { name: 'many rows', cause: /^GET \/many-rows\/:id read 20,736 rows$/ },
   {

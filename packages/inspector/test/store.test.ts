@@ -9,6 +9,7 @@ import { RequestRecord } from '../src/requests.js';
 import { signOf, signsOf } from '../src/signs.js';
 import { Troubles } from '../src/troubles.js';
 import { Store } from '../src/store.js';
+import { Where } from '../src/where.js';
 import { createApp, openRequest } from './support/app.js';
 
 const arrival = { method: 'GET', route: () => '/users' };
@@ -53,6 +54,22 @@ describe('the store', () => {
     expect(store.request(leaking.id)).toMatchObject({ open: 2, troubles: ['slow', 'leak'], causes });
     expect(kind('application > request')).toMatchObject({ open: 2, leaks: 2 });
     expect(store.state().troubles![0]).toMatchObject({ kind: 'leak', count: 2, where });
+  });
+
+  it('says once of what a timer has begun, a statement here, that it begins no more', () => {
+    begin();
+    const place = new Where();
+    for (; now < 50_000; now += 10_000) store.statement('SELECT 1', { place }, {});
+    const troublesAt = (time: number) => {
+      now = time;
+      store.state();
+      return store.state().troubles;
+    };
+    expect(troublesAt(139_999)).toEqual([]);
+    const cause = expect.stringMatching(/began each 10\.0 s, a statement at .+, has not begun since \d/) as string;
+    const stopped = [{ kind: 'stopped', cause, where: place.line, count: 1 }];
+    expect(troublesAt(140_000)).toMatchObject(stopped);
+    expect(troublesAt(300_000)).toMatchObject(stopped);
   });
 
   it('keeps the newest requests, and every one with trouble, also of those that were no longer kept', () => {

@@ -1,5 +1,6 @@
 // These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
+import { EventEmitter } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -256,6 +257,23 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     } catch {
       // The client gets no word of it.
     }
+  },
+
+  'call-of-a-rollback': async (scope) => {
+    await runInTransaction(scope, async (inner) => {
+      await connectionOf(inner).query('SELECT 12 AS twelve');
+      await fetch(`${slow()}/`, { method: 'POST' }); // fault: call of a rollback
+      throw new SoldOut('sold out');
+    });
+  },
+
+  unhandled: () => {
+    void sleep(10).then((order) => order.status); // fault: unhandled
+  },
+
+  listeners: () => {
+    const prices = new EventEmitter();
+    for (let i = 0; i < 11; i++) prices.on('price', () => i); // fault: listeners
   },
 
   'repeated-call': async () => {
