@@ -291,7 +291,7 @@ interface Call extends Awaited {
 }
 
 /**
- * Records the rejections that an application listens to and nobody handles: where none listens the process ends, as without an inspector. And
+ * Records the rejections that an application listens to and nobody handles: where none listens the process exits, as without an inspector. And
  * Node's warnings of too many listeners. The returned function stops that.
  */
 export function unhandled(store: Store): () => void {

@@ -27,12 +27,15 @@ export class Lateness {
     return late;
   }
 
-  /** The milliseconds between the two times in which timers were late. */
+  /** The milliseconds between the two times, the second of which is now, in which timers were late. */
   within(from: number, to: number): number {
-    const isLate = this.#lateAt(to) > 0;
-    if (!isLate && (this.#delays.at(-1)?.to ?? from) <= from) return 0;
-    const delays = isLate ? [...this.#delays, { from: this.#due, to }] : this.#delays;
-    return delays.reduce((sum, delay) => sum + Math.max(0, Math.min(to, delay.to) - Math.max(from, delay.from)), 0);
+    return this.before(from, to) + Math.min(this.#lateAt(to), to - from);
+  }
+
+  /** The same without what goes on now: a statement of a driver that is synchronous is that itself. */
+  before(from: number, to: number): number {
+    if ((this.#delays.at(-1)?.to ?? from) <= from) return 0;
+    return this.#delays.reduce((sum, one) => sum + Math.max(0, Math.min(to, one.to) - Math.max(from, one.from)), 0);
   }
 
   #lateAt(now: number): number {

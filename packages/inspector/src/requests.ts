@@ -230,7 +230,8 @@ export class RequestRecord {
   aborted(now: number): void {
     const newest = this.#awaited.at(-1);
     const what = newest && `it waited for ${newest.host ?? 'the database'}, for ${ms(now - newest.started)} so far`;
-    this.#complete('aborted', now, newest && what ? { doing: what, place: newest.place } : NO_FACTS);
+    const { host, place } = newest ?? {};
+    this.#complete('aborted', now, what ? { doing: what, place, ...(host !== undefined && { host }) } : NO_FACTS);
   }
 
   details(now: number): RequestDetails {

@@ -101,7 +101,7 @@ const RULES = {
     fix: 'Catch what one run throws, so that the next one is begun nevertheless; where it was to end, nothing is wrong.',
   },
   unhandled: {
-    fix: 'Await the promise, or pass its failure on with catch(): whoever waits for the work believes that it is done.',
+    fix: 'Await the promise, or pass its failure on with catch(): the caller believes that the work is done.',
   },
   'runs overlap': {
     fix: 'Begin the next run when the last one has ended, or none while one goes on; where its scope is never disposed, dispose it.',
@@ -127,7 +127,7 @@ const RULES = {
         begun.some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at));
       const statements = of(steps, 'statement')
         .filter(({ outside, error, sql = '' }) => outside === true && error === undefined && WRITES.test(sql))
-        .map((step) => ({ ...evidence(step, OUTLIVES), fails: true }));
+        .map((step) => ({ ...evidence(step, OUTLIVES), into: [`second connection ${step.where}`], fails: true }));
       const calls = of(steps, 'call')
         .filter(({ error, status = 0, method = 'GET' }) => error === undefined && status < 400 && !READS.test(method))
         .map((step) => ({ ...evidence(step, callOutlives(step)), about: step.host, fix: AFTER_COMMIT, fails: true }));
@@ -537,7 +537,7 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
     const { kind, sql, host, where } = step ?? {};
     const times = `${dropped > 0 ? 'at least ' : ''}${same.length} times`;
     if (kind === 'call') {
-      const all = same.reduce((sum, { took = 0 }) => sum + took, 0);
+      const all = Math.max(...same.map(ends)) - Math.min(...same.map(({ at }) => at));
       const refused = same.filter(({ status = 0 }) => status >= 400);
       const replies = refused.length === 0 ? '' : `; ${refused.length} of them got ${refused[0]?.status}`;
       const atOnce = Math.max(...same.map((one) => same.filter(({ at }) => at >= one.at && at < ends(one)).length));
@@ -546,11 +546,15 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
         return [{ cause: `One request sent ${host} ${atOnce} calls at once${replies}`, where, about: host, fix, step }];
       }
       const cause = `One request called ${host} ${times}, for ${ms(all)} in all${replies}`;
-      return [{ cause, where, about: host, fix: 'Ask once for all, or a few at a time.', lost: all, step }];
+      const fix = atOnce > 1 ? 'Ask once for all.' : 'Ask once for all, or for several at once.';
+      return [{ cause, where, about: host, fix, lost: all, step }];
     }
     const lost = same.reduce((sum, { took = 0 }) => sum + took, 0);
     const fix = ALIKE_FIX.find(([verb]) => verb.test(sql ?? ''))?.[1];
-    return [{ cause: `One request sent the statement ${times}`, sql, where, lost, fix, step }];
+    // One loop sends all of them.
+    const [first] = groups.find((other) => other.length === same.length) ?? [];
+    const into = first === same[0] || first?.where === undefined ? [] : [`N+1 ${first.where}`];
+    return [{ cause: `One request sent the statement ${times}`, sql, where, lost, fix, into, step }];
   });
 }
 
@@ -615,6 +619,7 @@ const ENDS: ReadonlySet<Step['kind']> = new Set(['commit', 'rollback', 'commit u
  */
 function idlesOf({ steps, route }: RequestDetails, forSecond: boolean): Evidence[] {
   const found: Evidence[] = [];
+  const late = of(steps, 'responded')[0]?.late ?? 0;
   /** Each open transaction by its scope, with the end of its last statement, and that. */
   const open = new Map<number | undefined, { readonly since: number; readonly last: Step }>();
   for (const step of steps) {
@@ -639,8 +644,11 @@ function idlesOf({ steps, route }: RequestDetails, forSecond: boolean): Evidence
         ? `A second connection is taken inside of a transaction that holds one${why}, and kept its own for ${ms(lost)}`
         : `A transaction was open for ${ms(lost)} without a statement${call ? `; meanwhile it waited for ${call.host}` : ''}`;
       const about = isOfSecond && shown === undefined ? route : undefined;
+      // Before BEGIN nothing undoes it.
+      const fix = !isOfSecond && call && !READS.test(call.method ?? 'GET') ? AFTER_COMMIT : undefined;
+      const into = !isOfSecond && late >= lost / 2 ? ['blocked loop'] : [];
       if (isLong && isOfSecond === forSecond)
-        found.push({ cause, where: shown?.where, about, lost, step: wait ?? shown });
+        found.push({ cause, where: shown?.where, about, lost, fix, into, step: wait ?? shown });
     }
     if (kind === 'begin' || (isOfIt && idle)) open.set(span, { since: at + took, last: step });
     if (ENDS.has(kind)) open.delete(span);
@@ -668,9 +676,9 @@ function aborted(request: RequestDetails): Evidence[] {
   const cause = doing === undefined ? what : `${what}: ${doing}`;
   const about = where === undefined ? route : undefined;
   const into = [`slow call ${where}`, `never stopped ${method} ${route}`];
-  return [
-    { cause, where, sql: kind === 'aborted' ? undefined : sql, about, into, lost: milliseconds, step: steps[end] },
-  ];
+  const fix = of(steps, 'aborted')[0]?.host === undefined ? undefined : RULES['slow call'].fix;
+  const its = kind === 'aborted' ? undefined : sql;
+  return [{ cause, where, sql: its, about, fix, into, lost: milliseconds, step: steps[end] }];
 }
 
 /** Said only where nothing else explains it. */
@@ -688,7 +696,7 @@ function slow({ milliseconds = 0, steps: all, method, route, state }: RequestDet
     return [{ cause: `Took ${ms(milliseconds)}, ${cause}`, ...facts }];
   };
   // A driver that is synchronous keeps the process for as long as its statement takes.
-  const isOwn = kind === 'statement' && took >= milliseconds / 2 && itsLate >= took * 0.9;
+  const isOwn = kind === 'statement' && took >= milliseconds / 2 && itsLate < took / 2;
   if (late >= milliseconds / 2 && !isOwn) {
     const cause = `for ${ms(late)} of which this process computed, for this request or another, or had no processor`;
     const fix = 'Look for the card of a blocked loop; where there is none, the machine was busy.';

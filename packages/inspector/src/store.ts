@@ -200,7 +200,7 @@ export class Store {
     if (!request) return undefined;
     const { took = 0 } = facts;
     const now = this.now();
-    const late = took >= LONG_WAIT_MS ? this.lateness.within(now - took, now) : 0;
+    const late = took >= LONG_WAIT_MS ? this.lateness.before(now - took, now) : 0;
     const failure = error === undefined ? undefined : this.#nameOf(kind, error, facts);
     // A message with a duration is published when that is over.
     request.add(kind, Math.max(0, now - request.start - took), facts, opened?.record?.span, failure, late);
@@ -364,7 +364,8 @@ export class Store {
     const route = line === undefined ? name : `${name} ${line}`;
     const record = this.arrive({ method: WORK, route: () => route, place, ...(enteredMs && { enteredMs }) });
     const runs = rowOf(this.#runs, record.name, Runs);
-    const interval = runs?.begins(record.start, line);
+    // Deliveries, which have a name and no place, come as they are written, and several at once.
+    const interval = place && runs?.begins(record.start, line);
     if (interval === undefined) return record;
     const cause = `${record.name} begins each ${ms(interval)} and takes longer: ${runs?.running} runs of it go on at once`;
     this.#note(record, signOf({ kind: 'runs overlap', cause, where: line, about: record.name }));

@@ -132,8 +132,11 @@ const groupOf = (sign: Sign, at: number): Group => {
 function isAbout({ sign: { kind, where, pool = '' }, routes }: Group, cause: string): boolean {
   if (cause === kind || !cause.startsWith(`${kind} `)) return cause === kind;
   const about = cause.slice(kind.length + 1);
-  return kind === 'pool' ? about === pool : about === where || routes.has(about);
+  return kind === 'pool' ? about === pool : lineOf(about) === lineOf(where) || routes.has(about);
 }
+
+/** A statement and its error name two columns of one line. */
+const lineOf = (place = ''): string => place.replace(/:\d+$/, '');
 
 /** Adds another group to one, which is of the same kind or its cause. */
 function merge(head: Group, { sign, ...other }: Group): Group {

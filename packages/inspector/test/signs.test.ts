@@ -37,6 +37,36 @@ request | milliseconds=5000
 → pool
 → slow | where=plan.ts:1:1
 
+slow: for a process that was busy, whose statement had its response long before
+0 statement | where=a.ts:1:1 | took=1200 | late=1100
+1200 responded | late=1100
+request | milliseconds=1200
+→ slow | cause=1.1 s of which this process computed
+
+slow: for the statement of a driver that is synchronous, which is what the process does
+0 statement | where=a.ts:1:1 | took=1200
+1200 responded | late=1150
+request | milliseconds=1200
+→ slow | where=a.ts:1:1 | cause=1.2 s in one statement
+
+idle transaction: for what cannot be undone, and not only before BEGIN
+0 begin | span=1
+1 statement | span=1 | where=a.ts:1:1
+10 call | host=a:1 | method=POST | where=b.ts:1:1 | took=1200 | status=201
+1300 commit | span=1
+→ idle transaction | where=b.ts:1:1 | fix=Call it in afterCommit()
+→ slow call
+
+survived rollback: a call that changed something, and no other
+0 begin | span=1
+1 call | host=a:1 | method=POST | where=a.ts:1:1 | status=201
+2 call | host=b:1 | where=b.ts:1:1 | status=200
+3 call | host=c:1 | method=POST | where=c.ts:1:1 | status=404
+4 rollback | span=1
+5 call | host=d:1 | method=POST | where=d.ts:1:1 | status=201
+request | status=409 | outcome=rolled back
+→ survived rollback | where=a.ts:1:1 | cause=The call POST a:1 succeeded
+
 hidden failure: not of what was tried again
 1 statement | sql=UPDATE cars | error=PostgresError 23505
 2 statement | sql=UPDATE cars
