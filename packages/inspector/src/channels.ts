@@ -291,29 +291,22 @@ interface Call extends Awaited {
 }
 
 /**
- * Records the rejections that an application listens to and nobody handles: where none listens the process exits, as without an inspector. And
- * Node's warnings of too many listeners. The returned function stops that.
+ * Records the rejections that nobody handles, of an application that listens to them: where none listens the process exits, as without an
+ * inspector. The returned function stops that.
  */
-export function unhandled(store: Store): () => void {
+export function unhandledRejections(store: Store): () => void {
   const event = 'unhandledRejection';
   const note = (error: unknown): void => {
-    // The application listens no more, so nothing keeps the process from its end.
+    // The application listens no more, so nothing keeps the process.
     if (process.listenerCount(event) === 1) throw error;
-    try {
-      store.unhandled(error);
-    } catch {
-      warn(event);
-    }
+    store.unhandled(error);
   };
-  const begin = (name: string | symbol = event): void => {
+  const begin = (name: string | symbol): void => {
     if (name === event && !process.listeners(event).includes(note)) process.on(event, note);
   };
-  const warned = (warning: Error): void => {
-    if (warning.name === 'MaxListenersExceededWarning') store.listens(warning);
-  };
-  if (process.listenerCount(event) > 0) begin();
-  process.on('newListener', begin).on('warning', warned);
-  return () => process.off('newListener', begin).off('warning', warned).off(event, note);
+  if (process.listenerCount(event) > 0) begin(event);
+  process.on('newListener', begin);
+  return () => process.off('newListener', begin).off(event, note);
 }
 
 /** The use of the application's connection pool; undefined where it has none that reports its size. */

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Container } from '@ambit/container';
 import { observeCreations, openScopes } from '@ambit/container/tools';
 import type { ObservedWork } from '@ambit/transaction/extension';
-import { listen, outgoingCalls, poolOf, unhandled } from './channels.js';
+import { listen, outgoingCalls, poolOf, unhandledRejections } from './channels.js';
 import { Drawing } from './graph-view.js';
 import { createHandler, urlOf } from './handler.js';
 import { blockedLoop } from './loop.js';
@@ -180,7 +180,7 @@ export class Inspector {
         return this.#request.getStore();
       }
     });
-    const stops = [listen, outgoingCalls, unhandled, blockedLoop, measure].map((begin) => begin(store));
+    const stops = [listen, outgoingCalls, unhandledRejections, blockedLoop, measure].map((begin) => begin(store));
     this.#stopListening = () => [...stops, () => works.unbindStore(this.#request)].forEach((stop) => stop());
     this.#store = store;
     this.#boot = randomUUID().slice(0, 8);

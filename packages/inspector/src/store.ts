@@ -392,21 +392,17 @@ export class Store {
     }
   }
 
-  /** Nobody handles a rejection. What it failed with has a card already where a step of a request has failed with it. */
+  /** Nobody handles a rejection. It has a card already where a step of a request has failed with it. */
   unhandled(error: unknown): void {
-    if (causesOf(error).some((one) => this.#named.has(one))) return;
-    const place = Where.of(error);
-    const name = this.#nameOf('threw', error, { place });
-    const sign = { cause: `Nobody handled a rejection: ${name}`, where: place?.line, error: name, fails: true };
-    this.noticed(signOf({ kind: 'unhandled', ...sign }), this.current());
-  }
-
-  /** More listeners than an object of Node takes without a warning. */
-  listens(warning: Error & { readonly type?: string | symbol; readonly count?: number }): void {
-    const { type = '', count } = warning;
-    const cause = `${count} listeners of ${label(type)} are subscribed to one object`;
-    const fix = 'Unsubscribe each when its request is over; where so many are meant, setMaxListeners() says so.';
-    this.noticed(signOf({ kind: 'growing', cause, where: new Where(warning).line, about: label(type), fix }));
+    try {
+      if (causesOf(error).some((one) => this.#named.has(one))) return;
+      const place = Where.of(error);
+      const name = this.#nameOf('threw', error, { place });
+      const sign = { cause: `Nobody handled a rejection: ${name}`, where: place?.line, error: name, fails: true };
+      this.noticed(signOf({ kind: 'unhandled', ...sign }), this.current());
+    } catch {
+      // An object that an application throws may throw when it is read.
+    }
   }
 
   #clock(time: number): string {

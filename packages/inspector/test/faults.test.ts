@@ -109,7 +109,6 @@ const FAULTS: readonly Fault[] = [
       process.off('unhandledRejection', handle);
     },
   },
-  { name: 'listeners', kind: 'growing', cause: /^11 listeners of price are subscribed to one object$/ },
   { name: 'repeated call', cause: /^The call POST 127\.0\.0\.1:\d+ failed with TimeoutError.* and was sent again/ },
   { name: 'many rows', cause: /^GET \/many-rows\/:id read 20,736 rows$/ },
   {

@@ -1,6 +1,5 @@
 // These handlers are wrong on purpose. A comment behind a line names the fault whose cause it is. The module is loaded by Node itself,
 // which knows the lines of this file, so it imports nothing of the packages that are tested.
-import { EventEmitter } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -269,11 +268,6 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
 
   unhandled: () => {
     void sleep(10).then((order) => order.status); // fault: unhandled
-  },
-
-  listeners: () => {
-    const prices = new EventEmitter();
-    for (let i = 0; i < 11; i++) prices.on('price', () => i); // fault: listeners
   },
 
   'repeated-call': async () => {
