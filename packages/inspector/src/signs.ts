@@ -710,7 +710,8 @@ function slow({ milliseconds = 0, steps: all, method, route, state }: RequestDet
     // The other half of a deadlock waited for it.
     const into = [`deadlock ${at}`, `conflict ${at}`, disposal];
     const about = at === undefined ? `${route} ${what}` : undefined;
-    return found(`of which ${ms(took)} in ${what}`, longest, { sql, about, into });
+    const fix = kind === 'call' ? RULES['slow call'].fix : undefined;
+    return found(`of which ${ms(took)} in ${what}`, longest, { sql, about, fix, into });
   }
   const isKnown = gap.after?.where !== undefined;
   const after = isKnown ? 'after this line' : 'before the first line that is known';

@@ -43,6 +43,11 @@ slow: for a process that was busy, whose statement had its response long before
 request | milliseconds=1200
 → slow | cause=1.1 s of which this process computed
 
+slow: for one call, of which a database has no plan
+0 call | host=a:1 | where=a.ts:1:1 | took=900
+request | milliseconds=1000
+→ slow | where=a.ts:1:1 | fix=Give the call a time limit
+
 slow: for the statement of a driver that is synchronous, which is what the process does
 0 statement | where=a.ts:1:1 | took=1200
 1200 responded | late=1150
