@@ -18,7 +18,7 @@ export interface Arrival {
   readonly enteredMs?: number;
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The facts of a step besides its kind and times. */
 export interface Facts extends Omit<Partial<Step>, 'at' | 'key' | 'kind' | 'took'> {
@@ -264,18 +264,14 @@ export class RequestRecord {
   }
 }
 
-function readable({ kind, at, facts, span, error, late }: Recorded): Step {
-  const { place, key, took, ...more } = facts;
-  const [where, caller] = [place?.line, place?.caller];
+function readable({ facts, late, ...times }: Recorded): Step {
+  const { place, key, where, ...more } = facts;
   return {
     ...more,
-    kind,
-    at,
-    ...(key !== undefined && { key: label(key) }),
-    ...(took !== undefined && { took }),
-    ...(late > 0 && { late }),
-    ...(span !== undefined && { span }),
-    ...(error !== undefined && { error }),
-    ...(where !== undefined && { where, ...(caller !== undefined && { caller }) }),
+    ...times,
+    key: key && label(key),
+    late: late || undefined,
+    where: place?.line ?? where,
+    caller: place?.caller,
   };
 }

@@ -3,21 +3,13 @@ import { isWork } from './kinds.js';
 import type { Cause, RequestDetails, Share, Step } from './wire.js';
 
 /** One occurrence of a trouble. Occurrences of the same kind, place, statement and error have one cause. */
-export interface Evidence {
-  /** One sentence: what happened, and why, without values of the application. */
-  readonly cause: string;
-  /** The line of code to look at. */
-  readonly where?: string | undefined;
-  readonly sql?: string | undefined;
-  readonly error?: string | undefined;
+export interface Evidence extends Omit<Cause, 'fix' | 'id' | 'kind'> {
   /** A text that tells it from others of its kind, where place, statement and error do not. */
   readonly about?: string | undefined;
   /** The fix, where it is known better than of its kind. */
   readonly fix?: string | undefined;
   /** Without a line: the service whose definition is the line. */
   readonly service?: string | undefined;
-  /** The caller of its line, once its step is forgotten. */
-  readonly caller?: string | undefined;
   /** The step of the request that shows it. */
   readonly step?: Step | undefined;
   /** The milliseconds that it took. */
@@ -306,18 +298,8 @@ export function signOf(found: Omit<Sign, 'id'>): Sign {
 export function causeOf(sign: Sign, definition: (service: string) => string | undefined = () => undefined): Cause {
   const { id, kind, cause, sql, error, fix, service } = sign;
   const where = sign.where ?? (service === undefined ? undefined : definition(service));
-  const caller = callerOf(sign);
   const advice = fix ?? FIX_OF_CODE.find(([code]) => code.test(error ?? ''))?.[1] ?? RULES[kind].fix;
-  return {
-    id,
-    kind,
-    cause,
-    fix: advice,
-    ...(where !== undefined && { where }),
-    ...(caller !== undefined && { caller }),
-    ...(sql !== undefined && { sql }),
-    ...(error !== undefined && { error }),
-  };
+  return { id, kind, cause, fix: advice, where, caller: callerOf(sign), sql, error };
 }
 
 /** The callers of the line of a step. */
@@ -379,10 +361,10 @@ const refusedCommits = ({ steps }: RequestDetails): Step[] =>
   of(steps, 'rollback').filter(({ error = '' }) => error.includes('AMBIT_TX_COMMIT_FAILED'));
 
 /** The last statement of a transaction, of which the line is known. */
-function lastOf({ steps }: RequestDetails, { span, at }: Step): Pick<Step, 'sql' | 'where'> {
-  const { where, sql } =
-    of(steps, 'statement').findLast((step) => step.where !== undefined && step.span === span && step.at <= at) ?? {};
-  return { ...(where !== undefined && { where }), ...(sql !== undefined && { sql }) };
+function lastOf({ steps }: RequestDetails, { span, at }: Step): Pick<Evidence, 'sql' | 'where'> {
+  const isBefore = (step: Step): boolean => step.where !== undefined && step.span === span && step.at <= at;
+  const { where, sql } = of(steps, 'statement').findLast(isBefore) ?? {};
+  return { where, sql };
 }
 
 /** A statement, or COMMIT, was in the way of another transaction. */

@@ -516,8 +516,7 @@ export class Store {
     const doing = `meanwhile ${few}${who} had a connection for longest, ${ms(until - since)}${where}`;
     const shares = sharesOf(held, from, to);
     const known = { doing, shares, ...(pool && this.#pools.get(pool)) };
-    if (isBusy) return known;
-    return { ...known, heldBy: name, ...(line !== undefined && { heldAt: line }) };
+    return isBusy ? known : { ...known, heldBy: name, heldAt: line };
   }
 
   // ---- What is known.
@@ -646,8 +645,7 @@ export class Store {
       kinds: kinds.slice(0, MOST_KINDS),
       scopes: alikeOf(aged).map(([oldest, count]): OpenScope => {
         const { id, kind, opened, where } = oldest;
-        const line = where?.line;
-        return { id, count, box: kind.box, age: now - opened, ...(line !== undefined && { where: line }) };
+        return { id, count, box: kind.box, age: now - opened, where: where?.line };
       }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       ...(pool && { pool }),
@@ -728,8 +726,7 @@ function sharesOf(held: readonly Held[], from: number, to: number): Share[] {
   const groups = groupedBy(held, (one) => `${one.request?.name} ${lineOf(one)}`);
   const shares = groups.map(([one, ...others]): Share => {
     const took = [one as Held, ...others].reduce((sum, each) => sum + shareOf(each, from, to), 0);
-    const where = one && lineOf(one);
-    return { name: one?.request?.name ?? OUTSIDE, ...(where !== undefined && { where }), took };
+    return { name: one?.request?.name ?? OUTSIDE, where: one && lineOf(one), took };
   });
   return shares.toSorted((one, other) => other.took - one.took).slice(0, MOST_SHOWN);
 }

@@ -1,5 +1,6 @@
 import { ms } from './names.js';
 import { BUSY_POOL, causeOf, fixOf, type Sign, type TroubleKind } from './signs.js';
+import type { Mutable } from './requests.js';
 import type { Trouble } from './wire.js';
 
 /** The line of the class or factory of a service. */
@@ -13,14 +14,8 @@ export interface Occurrence {
   readonly failed: boolean;
 }
 
-interface Group {
+interface Group extends Mutable<Pick<Trouble, 'count' | 'failed' | 'first' | 'last' | 'lost'>> {
   sign: Sign;
-  first: number;
-  last: number;
-  count: number;
-  /** The number of those that failed or lost work, and the milliseconds that were lost. */
-  failed: number;
-  lost: number;
   readonly routes: Set<string>;
   /** The newest ones. */
   readonly requests: Set<number>;
@@ -112,12 +107,11 @@ export class Troubles {
     const isBusy = (holders[0]?.[1] ?? 0) < all / 2;
     const ofPool = isMany && { fix: isBusy ? BUSY_POOL : fixOf('pool') };
     const what = isMany ? poolCause(counts, holders) : cause.cause;
-    const where = isMany ? holders[0]?.[0].split(', ').at(1) : cause.where;
-    const times = { ...counts, routes: [...routes], requests: [...requests] };
-    const { caller, ...known } = { ...cause, ...ofPool, ...(where !== undefined && { where }) };
+    const where = (isMany ? holders[0]?.[0].split(', ').at(1) : undefined) ?? cause.where;
     // The caller is that of its own line.
-    const isItsOwn = caller !== undefined && where === cause.where;
-    return { ...known, ...(isItsOwn && { caller }), cause: `${what}${also}`, ...times };
+    const caller = where === cause.where ? cause.caller : undefined;
+    const times = { ...counts, routes: [...routes], requests: [...requests] };
+    return { ...cause, ...ofPool, where, caller, cause: `${what}${also}`, ...times };
   }
 }
 

@@ -34,7 +34,7 @@ export interface OpenScope {
   readonly count: number;
   readonly box: string;
   readonly age: number;
-  readonly where?: string;
+  readonly where?: string | undefined;
 }
 
 export interface Now {
@@ -71,11 +71,12 @@ export interface Cause {
   readonly kind: TroubleKind;
   /** One sentence: what happened, and why, without values of the application. */
   readonly cause: string;
-  readonly where?: string;
+  /** The line of code to look at. */
+  readonly where?: string | undefined;
   /** The line in another file that called that one. */
-  readonly caller?: string;
-  readonly sql?: string;
-  readonly error?: string;
+  readonly caller?: string | undefined;
+  readonly sql?: string | undefined;
+  readonly error?: string | undefined;
   readonly fix: string;
 }
 
@@ -144,33 +145,32 @@ export type StepKind =
 export interface Step {
   readonly kind: StepKind;
   readonly at: number;
-  readonly took?: number;
+  readonly took?: number | undefined;
   /** The part of that in which this process could not have noticed its end: it computed, or had no processor. */
-  readonly late?: number;
+  readonly late?: number | undefined;
   /** The number of the scope in which it happened; of a scope its own. */
-  readonly span?: number;
+  readonly span?: number | undefined;
   /** The kind of a scope, which has no duration while it is open. */
   readonly box?: string;
-  readonly key?: string;
+  readonly key?: string | undefined;
   /** The path to a key that could not be resolved: from the key that was asked for, to the one that failed. */
   readonly path?: readonly string[];
   readonly sql?: string;
   readonly rows?: number;
   readonly outside?: boolean;
-  readonly error?: string;
+  readonly error?: string | undefined;
   /** The call or statement that was in progress when a client disconnected; the holders, in a wait for a connection. */
   readonly doing?: string;
   readonly found?: string;
-  readonly where?: string;
-  /** The line in another file that called that one. */
-  readonly caller?: string;
+  readonly where?: string | undefined;
+  readonly caller?: string | undefined;
   readonly known?: true;
   /** The server of a call, whose path may have values. */
   readonly host?: string;
   readonly method?: string;
   readonly status?: number;
   /** In a wait for a connection: the line of the holder that had one for longest, and below its route. */
-  readonly heldAt?: string;
+  readonly heldAt?: string | undefined;
   readonly heldBy?: string;
   /** The pool, where there are several. */
   readonly pool?: string;
@@ -180,7 +180,7 @@ export interface Step {
 /** For how long requests of a route, at a line, had connections. */
 export interface Share {
   readonly name: string;
-  readonly where?: string;
+  readonly where?: string | undefined;
   readonly took: number;
 }
 
