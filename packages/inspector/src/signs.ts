@@ -50,7 +50,7 @@ const RULES = {
     find: failedServices,
   },
   'after commit': {
-    fix: 'The connection was used after the transaction had finished: await the statement before the handler responds.',
+    fix: 'The connection was used after the transaction had finished: await the statement in the work of the transaction.',
     find: (request) =>
       failedAs('after commit', request).map((step) => ({
         ...evidence(step, 'A statement was sent after its transaction had finished'),
@@ -58,7 +58,7 @@ const RULES = {
       })),
   },
   deadlock: {
-    fix: 'Lock rows in one order everywhere, such as that of their keys; runInTransaction() retries what remains.',
+    fix: 'Lock rows in one order everywhere, such as that of their keys; retry what remains, as runInTransaction() does.',
     find: (request) => conflicts('deadlock', request),
   },
   conflict: {

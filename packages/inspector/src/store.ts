@@ -565,9 +565,15 @@ export class Store {
     const route = rowOf(this.#routes, name, Responses);
     if (route?.newest.has(status) === true || this.#samples++ < MOST_SAMPLES) route?.newest.set(status, record);
     const before = route?.responded(status);
-    if (before === undefined) return;
+    if (route?.turned && status < 400) {
+      this.#troubles.forget(route.turned);
+      route.turned = undefined;
+      this.#noticedAt = ++this.#version;
+    }
+    if (!route || before === undefined) return;
     const cause = `${name} responded ${before} before, and ${status} to each of the last ${IN_A_ROW} requests`;
-    this.noticed(signOf({ kind: 'turned', cause, about: `${name} ${status}` }));
+    route.turned = signOf({ kind: 'turned', cause, about: `${name} ${status}` });
+    this.noticed(route.turned);
   }
 
   /** A request without trouble costs a comparison. */

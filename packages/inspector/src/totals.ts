@@ -1,4 +1,5 @@
 import type { RequestRecord } from './requests.js';
+import type { Sign } from './signs.js';
 import type { Where } from './where.js';
 
 /** So many responses in a row are a rule. */
@@ -10,6 +11,8 @@ const MOST_ROUTES = 8;
 export class Responses {
   /** By status, so that frequent requests do not push out a rare one. */
   readonly newest = new Map<number, RequestRecord>();
+  /** All of the newest are refused. */
+  turned: Sign | undefined;
   /** The numbers of responses in a row that were good, and after them of one refusal. */
   #good = 0;
   #refused = 0;

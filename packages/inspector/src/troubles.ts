@@ -75,6 +75,11 @@ export class Troubles {
     if (this.#groups.size > MOST_GROUPS) this.#groups.delete(oldest);
   }
 
+  /** It is no news any more. */
+  forget(sign: Sign): void {
+    this.#groups.delete(nameOf(sign));
+  }
+
   has(sign: Sign): boolean {
     return this.#groups.has(nameOf(sign));
   }
@@ -154,12 +159,12 @@ const OVER_MS = 600_000;
 /** They last until somebody changes something. */
 const LASTING: ReadonlySet<TroubleKind> = new Set(['graph', 'leak']);
 
-/** What is over is last, before it single oddities; before them who lost something, then by users, then by time. */
+/** What is over is last, before it single oddities that harmed nobody; before them who lost something, then by users, then by time. */
 function byHarm(one: Group, other: Group): number {
   const now = Date.now();
   const [a, b] = [one, other].map(({ sign, count, failed, victims, lost, last }) => [
     Number(now - last < OVER_MS || LASTING.has(sign.kind)),
-    Number(count + victims > 1),
+    Number(count + victims > 1 || failed > 0),
     // A full pool is one of its results.
     Number(sign.kind === 'second connection'),
     failed,

@@ -115,6 +115,8 @@ describe('the store', () => {
     for (let i = 0; i < 9; i++) store.complete(store.arrive(arrival), 401);
     const cause = 'GET /users responded 200 before, and 401 to each of the last 5 requests';
     expect(store.state().troubles).toContainEqual(expect.objectContaining({ kind: 'turned', cause, count: 1 }));
+    store.complete(store.arrive(arrival), 200);
+    expect(store.state().troubles!.filter(({ kind: one }) => one === 'turned')).toEqual([]);
   });
 
   it('equal scopes that are open for long are one line', () => {
