@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ContainerError } from '@ambit/container';
 import { AccessControl } from '../src/access.js';
 import { Inspector, type InspectorOptions } from '../src/index.js';
 import { settingsOf } from '../src/options.js';
-import { createApp, hosts, type RunningApp } from './support/app.js';
+import { createApp, hosts } from './support/app.js';
 
 const TOKEN = 'a token that is long enough';
 
@@ -43,23 +43,16 @@ it.each<[what: string, access: string, from: string[], headers: Record<string, s
 });
 
 /** One handler serves all hosts. */
-describe('with a token', () => {
-  let app: RunningApp;
-  beforeEach(async () => {
-    app = await hosts[0]!.start({ container: createApp(), token: TOKEN }, {});
-  });
-  afterEach(() => app.close());
-
-  it.each(['/', '/graph', '/state', '/request?id=1', '/assets/page.js'])('%s asks for it', async (path) => {
-    const [refused, shown] = await Promise.all(
-      ['', `Bearer ${TOKEN}`].map((authorization) =>
-        fetch(`${app.url}/inspector${path}`, { headers: { authorization } }),
-      ),
-    );
-    expect([refused!.status, await refused!.text()]).toEqual([401, expect.stringMatching(/^Send the token/)]);
-    expect(refused!.headers.get('www-authenticate')).toMatch(/^Bearer, Basic .*, charset="UTF-8"$/);
-    expect(shown!.status).toBe(path.startsWith('/request') ? 404 : 200);
-  });
+it('with a token, each path asks for it', async () => {
+  const app = await hosts[0]!.start({ container: createApp(), token: TOKEN }, {});
+  onTestFinished(() => app.close());
+  for (const path of ['/', '/graph', '/state', '/request?id=1', '/assets/page.js']) {
+    const ask = (authorization: string) => fetch(`${app.url}/inspector${path}`, { headers: { authorization } });
+    const [refused, shown] = [await ask(''), await ask(`Bearer ${TOKEN}`)];
+    expect([path, refused.status, await refused.text()]).toEqual([path, 401, expect.stringMatching(/^Send the token/)]);
+    expect(refused.headers.get('www-authenticate')).toMatch(/^Bearer, Basic .*, charset="UTF-8"$/);
+    expect([path, shown.status]).toEqual([path, path.startsWith('/request') ? 404 : 200]);
+  }
 });
 
 describe('the options', () => {

@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { type IDatabasePool, runInTransaction } from '@ambit/transaction';
 import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { TenantScopes } from '@ambit/transaction/tenants';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Container, Registration } from '@ambit/container';
 import { command as inspect } from '../src/command.js';
 import type { RequestSummary } from '../src/wire.js';
@@ -27,86 +27,80 @@ const STATEMENTS = [
 const PATHS = ['/path', '/tenant', '/transaction', '/factory', '/call', '/response', '/nowhere', '/sql'];
 
 /** Values of users, wherever a request may have one. */
-describe.each(hosts)('values on $name', (host) => {
-  let app: RunningApp;
-
-  beforeEach(async () => {
-    const pool = createSqlitePool({ path: ':memory:' });
-    await pool.query('CREATE TABLE users (name TEXT UNIQUE)');
-    const container = new Container({ tags: ['application'] }).addRegistration(
-      Registration.fromValue('canary in a value').to('ISecret'),
-      Registration.fromFactory((): never => {
-        throw thrown;
-      }).to('IBroken'),
-    );
-    container.register('IDatabasePool', () => pool);
-    const tenants = new TenantScopes(container, {
-      register: (scope, tenant) => void scope.register('ITenant', () => tenant),
-    });
-    app = await host.start(
-      { container, scopes: [SCOPES, { tags: ['tenant'] }], always: true },
-      {
-        '/path': () => undefined,
-        '/tenant': async () => {
-          const scope = await tenants.scopeOf('canary');
-          const inner = scope.createScope({ tags: ['request'] });
-          inner.resolve('ITenant');
-          await inner.dispose();
-        },
-        '/sql': async (scope) => {
-          const database = scope.resolve<IDatabasePool>('IDatabasePool' as string);
-          for (const sql of STATEMENTS) await database.query(sql).catch(() => undefined);
-        },
-        '/transaction': (scope) =>
-          runInTransaction(scope, () => {
-            throw thrown;
-          }),
-        '/factory': (scope) => scope.resolve('IBroken'),
-        '/call': async () => {
-          const { port } = new URL(app.url);
-          const address = `http://canary:canary@127.0.0.1:${port}/canary?canary=canary#canary`;
-          await new Promise((resolve) =>
-            get(address, { headers: { host: 'canary.example' } }, (response) => response.resume().on('end', resolve)),
-          );
-          await fetch(`http://127.0.0.1:${port}/canary?canary`, { headers: { 'x-secret': 'canary' } });
-          await fetch('http://127.0.0.1:1/canary').catch(() => undefined);
-        },
-        '/response': () => {
-          throw thrown;
-        },
+it.each(hosts)('values are on no message and no response of the inspector on $name', async (host) => {
+  const pool = createSqlitePool({ path: ':memory:' });
+  await pool.query('CREATE TABLE users (name TEXT UNIQUE)');
+  const container = new Container({ tags: ['application'] }).addRegistration(
+    Registration.fromValue('canary in a value').to('ISecret'),
+    Registration.fromFactory((): never => {
+      throw thrown;
+    }).to('IBroken'),
+  );
+  container.register('IDatabasePool', () => pool);
+  const tenants = new TenantScopes(container, {
+    register: (scope, tenant) => void scope.register('ITenant', () => tenant),
+  });
+  const app: RunningApp = await host.start(
+    { container, scopes: [SCOPES, { tags: ['tenant'] }], always: true },
+    {
+      '/path': () => undefined,
+      '/tenant': async () => {
+        const scope = await tenants.scopeOf('canary');
+        const inner = scope.createScope({ tags: ['request'] });
+        inner.resolve('ITenant');
+        await inner.dispose();
       },
-    );
-  });
-  afterEach(() => app.close());
+      '/sql': async (scope) => {
+        const database = scope.resolve<IDatabasePool>('IDatabasePool' as string);
+        for (const sql of STATEMENTS) await database.query(sql).catch(() => undefined);
+      },
+      '/transaction': (scope) =>
+        runInTransaction(scope, () => {
+          throw thrown;
+        }),
+      '/factory': (scope) => scope.resolve('IBroken'),
+      '/call': async () => {
+        const { port } = new URL(app.url);
+        const address = `http://canary:canary@127.0.0.1:${port}/canary?canary=canary#canary`;
+        await new Promise((resolve) =>
+          get(address, { headers: { host: 'canary.example' } }, (response) => response.resume().on('end', resolve)),
+        );
+        await fetch(`http://127.0.0.1:${port}/canary?canary`, { headers: { 'x-secret': 'canary' } });
+        await fetch('http://127.0.0.1:1/canary').catch(() => undefined);
+      },
+      '/response': () => {
+        throw thrown;
+      },
+    },
+  );
+  onTestFinished(() => app.close());
 
-  it('are on no message and no response of the inspector', async () => {
-    const headers = { 'x-request-id': 'canary', cookie: 'session=canary', authorization: 'Bearer canary' };
-    for (const path of PATHS) {
-      await fetch(`${app.url}${path}/canary?query=canary#canary`, { headers });
-      await fetch(`${app.url}${path}/canary`, { method: 'POST', headers, body: '{"name":"canary"}' });
+  const headers = { 'x-request-id': 'canary', cookie: 'session=canary', authorization: 'Bearer canary' };
+  for (const path of PATHS) {
+    await fetch(`${app.url}${path}/canary?query=canary#canary`, { headers });
+    await fetch(`${app.url}${path}/canary`, { method: 'POST', headers, body: '{"name":"canary"}' });
+  }
+  // With the two that it sends to itself.
+  const all = 2 * PATHS.length + 2;
+  const requests = (): Promise<RequestSummary[]> => app.read('requests');
+  await expect
+    .poll(async () => (await requests()).filter(({ state, open }) => state !== 'open' && open === 0).length)
+    .toBe(all);
+  const sent = [JSON.stringify(await app.read('state'))];
+  const print = (text: string): void => void sent.push(text);
+  const ids = (await requests()).map(({ id }) => ['request', '--id', String(id)]);
+  const keys = ['ISecret', 'IBroken', 'IDatabasePool'].flatMap((key) => [
+    ['explain', '--key', key],
+    ['graph', '--key', key],
+  ]);
+  const views = ['troubles', 'requests', 'statements', 'now', 'graph', 'tools'];
+  for (const args of [...views.map((view) => [view]), ...ids, ...keys])
+    for (const as of [[], ['--json']]) {
+      const terminal = { token: undefined, print, complain: print };
+      expect(await inspect([...args, ...as, '--url', `${app.url}/inspector`], terminal)).toBe(0);
     }
-    // With the two that it sends to itself.
-    const all = 2 * PATHS.length + 2;
-    const requests = (): Promise<RequestSummary[]> => app.read('requests');
-    await expect
-      .poll(async () => (await requests()).filter(({ state, open }) => state !== 'open' && open === 0).length)
-      .toBe(all);
-    const sent = [JSON.stringify(await app.read('state'))];
-    const print = (text: string): void => void sent.push(text);
-    const ids = (await requests()).map(({ id }) => ['request', '--id', String(id)]);
-    const keys = ['ISecret', 'IBroken', 'IDatabasePool'].flatMap((key) => [
-      ['explain', '--key', key],
-      ['graph', '--key', key],
-    ]);
-    const views = ['troubles', 'requests', 'statements', 'now', 'graph', 'tools'];
-    for (const args of [...views.map((view) => [view]), ...ids, ...keys])
-      for (const as of [[], ['--json']]) {
-        const terminal = { token: undefined, print, complain: print };
-        expect(await inspect([...args, ...as, '--url', `${app.url}/inspector`], terminal)).toBe(0);
-      }
-    expect(sent.join('')).toContain('failed handler');
-    // A name in double quotes is that of a column, unless there is none.
-    const leaks = sent.flatMap((text) => text.replaceAll(/\\?"canary\\?"/g, '').match(/.{0,60}canary.{0,60}/g) ?? []);
-    expect(leaks).toEqual([]);
-  });
+  expect(sent.join('')).toContain('failed handler');
+  // A name in double quotes is that of a column, unless there is none.
+  const leaks = sent.flatMap((text) => text.replaceAll(/\\?"canary\\?"/g, '').match(/.{0,60}canary.{0,60}/g) ?? []);
+  expect(leaks).toEqual([]);
 });

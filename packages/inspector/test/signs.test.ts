@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { RequestRecord } from '../src/requests.js';
 import { causeOf, signsOf } from '../src/signs.js';
-import type { RequestDetails, Step } from '../src/wire.js';
+import type { Step } from '../src/wire.js';
 
 /**
  * Requests, each under its name: a line for each step with its time, kind and fields, a line `request` with fields of the whole, and behind the
@@ -76,6 +77,15 @@ hidden failure: not of what was tried again
 1 statement | sql=UPDATE cars | error=PostgresError 23505
 2 statement | sql=UPDATE cars
 request | status=200
+
+hidden failure: a response that says that the client is at fault
+1 call | host=a:1 | where=a.ts:1:1 | status=503
+request | status=404
+→ hidden failure | where=a.ts:1:1 | fix=Respond 502 or 503
+
+hidden failure: a statement of which the client gets no word
+1 statement | where=a.ts:1:1 | error=PostgresError 23505
+→ hidden failure | where=a.ts:1:1 | cause=Responded 200 although the database refused a statement: PostgresError 23505
 
 repeated call: only one that changes something, and has no response
 1 call | host=a:1 | method=POST | where=a.ts:1:1 | error=TimeoutError
@@ -196,23 +206,8 @@ second connection: its statements are why the transaction was idle
 `;
 
 /** A request that went well. */
-const FINE: RequestDetails = {
-  id: 1,
-  method: 'GET',
-  route: '/api/users/:id',
-  arrived: 0,
-  state: 'responded',
-  status: 200,
-  milliseconds: 100,
-  failedAttempts: 0,
-  open: 0,
-  statements: 0,
-  rows: 0,
-  troubles: [],
-  trouble: false,
-  steps: [],
-  dropped: 0,
-};
+const FINE = new RequestRecord(1, { method: 'GET', route: () => '/api/users/:id' }, 0, 1000);
+FINE.responded(200, 100, 0);
 
 /** The fields of a line, such as `took=5`; numbers as numbers, and a path as the keys in it. */
 function fieldsOf(line: string): Record<string, unknown> {
@@ -238,7 +233,7 @@ it.each(EXAMPLES.trim().split('\n\n'))('%s', (example) => {
   const steps = lines.filter((line) => /^\d/.test(line)).flatMap(stepsOf);
   const more = fieldsOf(lines.find((line) => line.startsWith('request')) ?? '');
   const inOrder = steps.toSorted((one, other) => one.at - other.at);
-  const found = signsOf({ ...FINE, steps: inOrder, ...more }, { slowMs: 1000, limitMs: 1000 });
+  const found = signsOf({ ...FINE.details(100), steps: inOrder, ...more }, { slowMs: 1000, limitMs: 1000 });
   const causes = found.map((sign) => causeOf(sign, (service) => `${service}.ts:1:1`));
   const expected = lines
     .filter((line) => line.startsWith('→ '))

@@ -19,13 +19,8 @@ describe('the store', () => {
   let current: RequestRecord | undefined;
   let app: Container;
   let store: Store;
-  let stops: (() => void)[];
+  let stop: () => void;
 
-  const begin = (): void => {
-    const limits = { limitMs: 1000, slowMs: 1000 };
-    store = new Store(app, openScopes(app), { ...limits, now: () => now, origin: () => current });
-    stops.push(listen(store));
-  };
   const request = (): Container => {
     current = store.arrive(arrival);
     return openRequest(app);
@@ -34,17 +29,20 @@ describe('the store', () => {
   const kind = (box: string) => store.state().now.kinds.find((one) => one.box === box);
 
   beforeEach(() => {
-    [now, current, app, stops] = [0, undefined, createApp(), []];
+    [now, current, app] = [0, undefined, createApp()];
+    const limits = { limitMs: 1000, slowMs: 1000 };
+    store = new Store(app, openScopes(app), { ...limits, now: () => now, origin: () => current });
+    stop = listen(store);
   });
-  afterEach(() => stops.forEach((stop) => stop()));
+  afterEach(() => stop());
 
   it('reports each scope that is open after the limit and its response, with the line that opened it', () => {
-    begin();
     request();
     openRequest(app);
     const leaking = current!;
     now = 5000;
     expect(store.state().requests).toMatchObject([{ troubles: [] }]);
+    expect(store.state().now.scopes).toMatchObject([{ box: 'application > request', count: 2, age: 5000 }]);
     store.complete(leaking, 200);
     for (let i = 0; i < 305; i++) store.complete(store.arrive(arrival), 200);
     now = 5001;
@@ -57,7 +55,6 @@ describe('the store', () => {
   });
 
   it('says once of what a timer has begun, a statement here, that it begins no more', () => {
-    begin();
     const place = new Where();
     for (; now < 50_000; now += 10_000) store.statement('SELECT 1', { place }, {});
     const troublesAt = (time: number) => {
@@ -73,7 +70,6 @@ describe('the store', () => {
   });
 
   it('keeps the newest requests, and every one with trouble, also of those that were no longer kept', () => {
-    begin();
     const first = store.arrive(arrival);
     const troubles: readonly (readonly [status?: number, meanwhile?: (record: RequestRecord) => unknown])[] = [
       [500],
@@ -99,7 +95,6 @@ describe('the store', () => {
   });
 
   it('keeps the newest request of each route and status', () => {
-    begin();
     for (const status of [404, 404, 201]) store.complete(store.arrive(arrival), status);
     for (let i = 0; i < 400; i++) store.complete(store.arrive({ ...arrival, method: 'POST' }), 200);
     const { requests } = store.state();
@@ -108,7 +103,6 @@ describe('the store', () => {
   });
 
   it('a route that was good and refuses all of a sudden is news, with both statuses', () => {
-    begin();
     for (const status of [200, 200, 401, 200, 200, 200, 200, 200, 401, 401, 401, 401, 503])
       store.complete(store.arrive(arrival), status);
     expect(store.state().troubles!.filter(({ kind: one }) => one === 'turned')).toEqual([]);
@@ -119,15 +113,7 @@ describe('the store', () => {
     expect(store.state().troubles!.filter(({ kind: one }) => one === 'turned')).toEqual([]);
   });
 
-  it('equal scopes that are open for long are one line', () => {
-    begin();
-    for (let i = 0; i < 40; i++) openRequest(app);
-    now = 5000;
-    expect(store.state().now.scopes).toMatchObject([{ box: 'application > request', count: 40, age: 5000 }]);
-  });
-
   it('keeps a bounded number of steps, and beyond it how a request came out', () => {
-    begin();
     current = store.arrive(arrival);
     for (let i = 0; i < 10_000; i++) store.record('statement', { sql: 'SELECT 1', took: 0 });
     store.failed(new TypeError('of 4711'));
@@ -139,7 +125,6 @@ describe('the store', () => {
   });
 
   it('counts an error that comes from a recorded one as the same', () => {
-    begin();
     current = store.arrive(arrival);
     const refused = new RangeError('of 4711');
     store.record('statement', { sql: 'SELECT 1' }, { error: refused });
@@ -149,7 +134,6 @@ describe('the store', () => {
   });
 
   it('names a handler that goes on after its response', () => {
-    begin();
     current = store.arrive(arrival);
     store.complete(current, 404);
     store.failed(Object.assign(new Error('Cannot set headers'), { code: 'ERR_HTTP_HEADERS_SENT' }));

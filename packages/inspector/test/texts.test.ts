@@ -102,30 +102,28 @@ describe('the name of an error', () => {
   });
 });
 
-describe('the message of an error', () => {
-  const shownOf = async (work: () => unknown): Promise<string | undefined> => {
-    const error: unknown = await (async () => work())().catch((reason: unknown) => reason);
-    return messageOf(error, Where.of(error)?.source);
-  };
-  const value = ['mar', 'ia'].join('');
-  const post = (fields: object): Error => Object.assign(new Error(value), fields);
+const shownOf = async (work: () => unknown): Promise<string | undefined> => {
+  const error: unknown = await (async () => work())().catch((reason: unknown) => reason);
+  return messageOf(error, Where.of(error)?.source);
+};
+const value = ['mar', 'ia'].join('');
+const post = (fields: object): Error => Object.assign(new Error(value), fields);
 
-  it.each<[shown: string | undefined, work: () => unknown]>([
-    ['the order … of … is closed', () => Promise.reject(new Error(`the order ${value} of ${value} is closed`))],
-    ['the partner replied 429', () => Promise.reject(new Error(`the partner replied ${STATUS}`))],
-    [undefined, () => Promise.reject(new Error(value))],
-    ["Cannot read properties of undefined (reading 'price')", () => (undefined as unknown as { price: 1 }).price],
-    ["Cannot read properties of undefined (reading '…')", () => (undefined as unknown as Record<string, 1>)[value]],
-    ['the text ends before its JSON does', () => JSON.parse('') as unknown],
-    ['the text is no JSON at position 1', () => JSON.parse('{') as unknown],
-    ['the text is no JSON', () => JSON.parse(`{"a": ${value}}`) as unknown],
-    ['to 127.0.0.1:50', () => fetch('http://127.0.0.1:50')],
-    ['there is no host nowhere.invalid', () => fetch('http://nowhere.invalid')],
-    ['in function check_stock(), line 3', () => Promise.reject(post({ code: 'P0001', where: RAISED }))],
-    ['due to statement timeout', () => Promise.reject(post({ code: '57014', message: CANCELED }))],
-    ['users.email', () => Promise.reject(new Error(`Duplicate entry '${value}' for key 'users.email'`))],
-    ['UNIQUE constraint failed: users.name', () => Promise.reject(new Error('UNIQUE constraint failed: users.name'))],
-  ])('%s', async (shown, work) => {
-    expect(await shownOf(work)).toBe(shown);
-  });
+it.each<[shown: string | undefined, work: () => unknown]>([
+  ['the order … of … is closed', () => Promise.reject(new Error(`the order ${value} of ${value} is closed`))],
+  ['the partner replied 429', () => Promise.reject(new Error(`the partner replied ${STATUS}`))],
+  [undefined, () => Promise.reject(new Error(value))],
+  ["Cannot read properties of undefined (reading 'price')", () => (undefined as unknown as { price: 1 }).price],
+  ["Cannot read properties of undefined (reading '…')", () => (undefined as unknown as Record<string, 1>)[value]],
+  ['the text ends before its JSON does', () => JSON.parse('') as unknown],
+  ['the text is no JSON at position 1', () => JSON.parse('{') as unknown],
+  ['the text is no JSON', () => JSON.parse(`{"a": ${value}}`) as unknown],
+  ['to 127.0.0.1:50', () => fetch('http://127.0.0.1:50')],
+  ['there is no host nowhere.invalid', () => fetch('http://nowhere.invalid')],
+  ['in function check_stock(), line 3', () => Promise.reject(post({ code: 'P0001', where: RAISED }))],
+  ['due to statement timeout', () => Promise.reject(post({ code: '57014', message: CANCELED }))],
+  ['users.email', () => Promise.reject(new Error(`Duplicate entry '${value}' for key 'users.email'`))],
+  ['UNIQUE constraint failed: users.name', () => Promise.reject(new Error('UNIQUE constraint failed: users.name'))],
+])('the message of an error: %s', async (shown, work) => {
+  expect(await shownOf(work)).toBe(shown);
 });

@@ -2,7 +2,7 @@ import { chromiumUnwanted, launchChromium } from '@ambit/test-kit/chromium';
 import axe from 'axe-core';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { FaultyApp } from '../support/faulty.js';
+import { type FaultyApp, startFaulty } from '../support/faulty.js';
 
 const FINDINGS = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`;
@@ -37,7 +37,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
 
   beforeAll(async () => {
     browser = await launchChromium();
-    app = await FaultyApp.start('SQLite');
+    app = await startFaulty('SQLite');
     page = await browser.newPage({ viewport: { width: 1280, height: 720 }, reducedMotion: 'reduce' });
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
@@ -151,10 +151,10 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     const until = performance.now() + 4000;
     while (performance.now() < until);
     await page.locator('[data-state=live]').waitFor();
-    const { port } = app.running;
+    const { port } = app;
     await app.close();
     await page.locator('[data-state=reconnecting]').waitFor();
-    app = await FaultyApp.start('SQLite', undefined, port);
+    app = await startFaulty('SQLite', undefined, port);
     await page.locator('[data-state=live]').waitFor();
     await trouble('graph').first().waitFor();
     await expect.poll(() => trouble('N+1').count()).toBe(0);

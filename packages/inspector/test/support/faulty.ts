@@ -23,64 +23,49 @@ interface Handlers extends Record<
   createHandlers(around: object): Routes;
   createJobs(around: object): Readonly<Record<string, () => Promise<unknown>>>;
 }
-const { createHandlers, createJobs, Greeter, Invoices, PriceList, Printer, Upload, Visits } = createRequire(
-  import.meta.url,
-)('./handlers.mjs') as Handlers;
+const load = createRequire(import.meta.url);
+const { createHandlers, createJobs, ...services } = load('./handlers.mjs') as Handlers;
 
 export type Database = 'PostgreSQL' | 'SQLite';
 
 /** An application that does everything wrong, each in a route of its own, with an inspector that records from the start. */
-export class FaultyApp {
-  readonly url: string;
-  readonly running: RunningApp;
+export interface FaultyApp extends RunningApp {
   /** Work outside of requests, by its fault. */
   readonly jobs: ReturnType<Handlers['createJobs']>;
-  readonly #stops: (() => unknown)[];
+  ask(path: string, abortAfterMs?: number): Promise<number | undefined>;
+}
 
-  private constructor(running: RunningApp, jobs: FaultyApp['jobs'], stops: (() => unknown)[]) {
-    this.running = running;
-    this.url = running.url;
-    this.jobs = jobs;
-    this.#stops = stops;
-  }
-
-  static async start(database: Database, host = hosts[0]!, port = 0): Promise<FaultyApp> {
-    const { opened, folder, drop } = await openDatabase(database);
-    const check = transactionCheck({ mode: 'report', report: () => undefined });
-    const container = createContainer(check.pool(opened));
-    record(container, { folder });
-    const slow = await startSlowServer();
-    const { port: slowPort } = slow.address() as AddressInfo;
-    const around = {
-      runInTransaction,
-      inScope,
-      inWorkContext,
-      afterCommit,
-      app: container,
-      isPostgres: database === 'PostgreSQL',
-      slow: () => `http://127.0.0.1:${slowPort}`,
-    };
-    const handlers = createHandlers(around);
-    const routes = Object.entries(handlers).map(([name, handle]) => [`/${name}`, handle] as const);
-    const scopes = [SCOPES, { tags: ['job'] }];
-    const options = { container, scopes, always: true, limitMs: 300, slowMs: 1000 };
-    const running = await host.start(options, Object.fromEntries(routes), port);
-    return new FaultyApp(running, createJobs(around), [() => slow.close(), () => check.stop(), drop]);
-  }
-
-  ask(path: string, abortAfterMs = 60_000): Promise<number | undefined> {
-    const asked = fetch(`${this.url}/${path}/1`, { signal: AbortSignal.timeout(abortAfterMs) });
+export async function startFaulty(database: Database, host = hosts[0]!, port = 0): Promise<FaultyApp> {
+  const { opened, folder, drop } = await openDatabase(database);
+  const check = transactionCheck({ mode: 'report', report: () => undefined });
+  const container = createContainer(check.pool(opened));
+  record(container, { folder });
+  const slow = await startSlowServer();
+  const { port: slowPort } = slow.address() as AddressInfo;
+  const around = {
+    runInTransaction,
+    inScope,
+    inWorkContext,
+    afterCommit,
+    app: container,
+    isPostgres: database === 'PostgreSQL',
+    slow: () => `http://127.0.0.1:${slowPort}`,
+  };
+  const routes = Object.entries(createHandlers(around)).map(([name, handle]) => [`/${name}`, handle] as const);
+  const scopes = [SCOPES, { tags: ['job'] }];
+  const options = { container, scopes, always: true, limitMs: 300, slowMs: 1000 };
+  const running = await host.start(options, Object.fromEntries(routes), port);
+  const ask = (path: string, abortAfterMs = 60_000): Promise<number | undefined> => {
+    const asked = fetch(`${running.url}/${path}/1`, { signal: AbortSignal.timeout(abortAfterMs) });
     return asked.then(({ status }) => status).catch(() => undefined);
-  }
-
-  read<T>(name: string): Promise<T> {
-    return this.running.read(name);
-  }
-
-  async close(): Promise<void> {
-    await this.running.close();
-    for (const stop of this.#stops) await stop();
-  }
+  };
+  const close = async (): Promise<void> => {
+    await running.close();
+    slow.close();
+    check.stop();
+    await drop();
+  };
+  return { ...running, jobs: createJobs(around), ask, close };
 }
 
 async function openDatabase(
@@ -117,14 +102,14 @@ function createContainer(pool: IDatabasePool): Container {
   return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     forAll('IDatabasePool', Registration.fromFactory(openPool)),
     forAll('IReports', Registration.fromFactory(openReports)),
-    forAll('IVisits', Registration.fromClass(Visits)),
-    forAll('IGreeter', Registration.fromClass(Greeter, ['IUser'])),
+    forAll('IVisits', Registration.fromClass(services.Visits)),
+    forAll('IGreeter', Registration.fromClass(services.Greeter, ['IUser'])),
     perRequest('IUser', Registration.fromClass(Object)),
     perRequest('IOrders', Registration.fromFactory(noOrders)),
-    perRequest('IPrices', Registration.fromClass(PriceList)),
-    perRequest('IInvoices', Registration.fromClass(Invoices, ['IPrices'])),
-    perRequest('IUpload', Registration.fromClass(Upload, ['IRequestSignal'])),
-    perRequest('IPrinter', Registration.fromClass(Printer)),
+    perRequest('IPrices', Registration.fromClass(services.PriceList)),
+    perRequest('IInvoices', Registration.fromClass(services.Invoices, ['IPrices'])),
+    perRequest('IUpload', Registration.fromClass(services.Upload, ['IRequestSignal'])),
+    perRequest('IPrinter', Registration.fromClass(services.Printer)),
   );
 }
 

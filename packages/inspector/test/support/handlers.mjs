@@ -66,25 +66,17 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     for (; !response.closed; await sleep(10)) response.write(`data: ${await pool.query('SELECT 1 AS one')}\n\n`);
   },
 
-  leak: () => {
-    app.createScope({ tags: ['job'] }); // fault: leak
-  },
+  leak: () => void app.createScope({ tags: ['job'] }), // fault: leak
 
-  waits: async (scope) => {
-    await runInTransaction(scope, (inner) =>
-      connectionOf(inner).query('UPDATE products SET level = level + 1 WHERE id = 1'),
-    );
-  },
+  waits: (scope) =>
+    runInTransaction(scope, (inner) => connectionOf(inner).query('UPDATE products SET level = 1 WHERE id = 1')),
 
-  'holds-a-connection': async (scope) => {
-    await runInTransaction(scope, async (inner) => {
+  'holds-a-connection': (scope) =>
+    runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 1 AS one'); // fault: pool
       await sleep(900);
-    });
-  },
-  'wants-a-connection': async (scope) => {
-    await runInTransaction(scope, (inner) => connectionOf(inner).query('SELECT 2 AS two'));
-  },
+    }),
+  'wants-a-connection': (scope) => runInTransaction(scope, (inner) => connectionOf(inner).query('SELECT 2 AS two')),
 
   'holds-a-report': async (scope) => {
     const connection = await scope.resolve('IReports').getConnection(); // fault: other pool
@@ -104,9 +96,7 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
 
   'failed-service': (scope) => void scope.resolve('IInvoices'),
 
-  'missing-key': (scope) => {
-    scope.resolve('IMailer'); // fault: missing key
-  },
+  'missing-key': (scope) => void scope.resolve('IMailer'), // fault: missing key
 
   aborted: async (scope) => {
     await poolOf(scope).query('SELECT 3 AS three'); // fault: aborted
@@ -123,37 +113,22 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     await pipeline(pages, response);
   },
 
-  'failed-commit': async (scope) => {
-    await runInTransaction(
+  'failed-commit': (scope) =>
+    runInTransaction(
       scope,
       (inner) => connectionOf(inner).query('INSERT INTO orders (id, product) VALUES (1, 4711)'), // fault: failed commit
-    );
-  },
+    ),
 
-  'failed-handler': (scope) => {
-    const order = scope.resolve('IOrders').newest;
-    return order.status; // fault: failed handler
-  },
+  'failed-handler': (scope) => scope.resolve('IOrders').newest.status, // fault: failed handler
 
   'hanging-disposal': (scope) => void scope.resolve('IPrinter'),
 
-  growing: (scope) => {
-    scope.resolve('IVisits').note();
-  },
+  growing: (scope) => scope.resolve('IVisits').note(),
 
-  'many-rows': async (scope) => {
-    await poolOf(scope).query('SELECT a.id FROM products a, products b, products c, products d'); // fault: many rows
-  },
+  'many-rows': (scope) => poolOf(scope).query('SELECT a.id FROM products a, products b, products c, products d'), // fault: many rows
 
   raised: async (scope) => {
     await poolOf(scope).query('SELECT refuse()'); // fault: raised
-  },
-
-  'time-limit': async (scope) => {
-    await runInTransaction(scope, async (inner) => {
-      await connectionOf(inner).query('SET LOCAL statement_timeout = 50');
-      await connectionOf(inner).query('SELECT pg_sleep(2)'); // fault: time limit
-    });
   },
 
   conflict: async (scope) => {
@@ -165,12 +140,11 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     await runInTransaction(scope, change, { isolation: 'repeatable read' });
   },
 
-  refused: async (scope) => {
-    await runInTransaction(scope, async (inner) => {
+  refused: (scope) =>
+    runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 4 AS four');
       throw new SoldOut('sold out');
-    });
-  },
+    }),
 
   'failed-statement': async (scope) => {
     await poolOf(scope).query('INSERT INTO products (id, level) VALUES (1, 1)'); // fault: failed statement
@@ -186,20 +160,17 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     void sleep(50).then(() => kept.query('SELECT 6 AS six').catch(() => undefined)); // fault: after commit
   },
 
-  'idle-transaction': async (scope) => {
-    await runInTransaction(scope, async (inner) => {
+  'idle-transaction': (scope) =>
+    runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 7 AS seven');
       await fetch(`${slow()}/?ms=1300`); // fault: idle transaction
-    });
-  },
+    }),
 
   'calls-in-a-row': async () => {
     for (let i = 0; i < 6; i++) await fetch(`${slow()}/?ms=20`); // fault: calls in a row
   },
 
-  'slow-call': async () => {
-    await fetch(`${slow()}/?ms=1300`); // fault: slow call
-  },
+  'slow-call': () => fetch(`${slow()}/?ms=1300`), // fault: slow call
 
   'blocked-loop': () => {
     let sum = 0;
@@ -217,13 +188,12 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     }
   },
 
-  'second-connection': async (scope) => {
-    await runInTransaction(scope, async (inner) => {
+  'second-connection': (scope) =>
+    runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 10 AS ten');
       await sleep(100);
       await poolOf(scope).query('UPDATE products SET level = 7 WHERE id = 7'); // fault: second connection
-    });
-  },
+    }),
 
   'error-committed': async (scope) => {
     await runInTransaction(
@@ -233,42 +203,16 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     return 404;
   },
 
-  'failed-callback': async (scope) => {
-    await runInTransaction(scope, async (inner) => {
+  'failed-callback': (scope) =>
+    runInTransaction(scope, async (inner) => {
       afterCommit(inner, () => scope.resolve('IOrders').newest.trim()); // fault: failed callback
-    });
-  },
+    }),
 
   'failed-disposal': (scope) => void scope.resolve('IUpload'),
 
-  'hidden-failure': async () => {
-    await fetch(`${slow()}/?status=503`, { method: 'POST' }); // fault: hidden failure
-  },
+  'hidden-failure': () => fetch(`${slow()}/?status=503`, { method: 'POST' }), // fault: hidden failure
 
-  'client-at-fault': async () => {
-    await fetch(`${slow()}/?status=503`); // fault: client at fault
-    return 404;
-  },
-
-  'swallowed-statement': async (scope) => {
-    try {
-      await poolOf(scope).query('INSERT INTO products (level, id) VALUES (1, 1)'); // fault: swallowed statement
-    } catch {
-      // The client gets no word of it.
-    }
-  },
-
-  'call-of-a-rollback': async (scope) => {
-    await runInTransaction(scope, async (inner) => {
-      await connectionOf(inner).query('SELECT 12 AS twelve');
-      await fetch(`${slow()}/`, { method: 'POST' }); // fault: call of a rollback
-      throw new SoldOut('sold out');
-    });
-  },
-
-  unhandled: () => {
-    void sleep(10).then((order) => order.status); // fault: unhandled
-  },
+  unhandled: () => void sleep(10).then((order) => order.status), // fault: unhandled
 
   'repeated-call': async () => {
     for (const limit of [50, 5000]) {
@@ -286,12 +230,11 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
     }, 50).unref();
   },
 
-  finding: async (scope) => {
-    await runInTransaction(scope, async (inner) => {
+  finding: (scope) =>
+    runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 8 AS eight');
       await poolOf(scope).query('SELECT 9 AS nine'); // fault: finding
-    });
-  },
+    }),
 });
 
 async function changeBoth(run, scope, first, second) {
