@@ -22,14 +22,14 @@ interface Reply {
 
 /** One handler serves all hosts. */
 describe('the tools of the inspector', () => {
-  let app: RunningApp | undefined;
+  let app: RunningApp;
 
   const open = async (options: Partial<InspectorOptions> = {}): Promise<void> => {
     app = await hosts[0]!.start({ container: createApp(), scopes: SCOPES, ...options }, routes);
   };
   const post = (body: unknown, headers: Record<string, string> = JSON_TYPE): Promise<Response> => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    return fetch(`${app!.url}/inspector/mcp`, { method: 'POST', body: text, headers });
+    return fetch(`${app.url}/inspector/mcp`, { method: 'POST', body: text, headers });
   };
   const send = async (method: string, params?: object): Promise<Reply> =>
     (await (await post({ jsonrpc: '2.0', id: 7, method, params })).json()) as Reply;
@@ -38,12 +38,9 @@ describe('the tools of the inspector', () => {
     const { text } = result!.content![0];
     return result!.isError ? text : (JSON.parse(text) as unknown);
   };
-  const ask = (path: string): Promise<Response> => fetch(`${app!.url}${path}/1`);
+  const ask = (path: string): Promise<Response> => fetch(`${app.url}${path}/1`);
 
-  afterEach(async () => {
-    await app?.close();
-    app = undefined;
-  });
+  afterEach(() => app.close());
 
   it('are those of an MCP server: initialize, tools/list, ping, and notifications without a response', async () => {
     await open();
@@ -121,13 +118,13 @@ describe('the tools of the inspector', () => {
     for (const [name, value, status] of [
       ['content-type', 'text/plain', 415],
       ['origin', 'https://evil.example', 403],
-      ['origin', app!.url, 200],
+      ['origin', app.url, 200],
       ['x-forwarded-for', '127.0.0.1', 403],
       ['mcp-protocol-version', '2025-06-18', 200],
       ['mcp-protocol-version', '2099-01-01', 400],
     ] as const)
       expect([name, (await post(ping, { ...JSON_TYPE, [name]: value })).status]).toEqual([name, status]);
-    const stream = await fetch(`${app!.url}/inspector/mcp`);
+    const stream = await fetch(`${app.url}/inspector/mcp`);
     expect([stream.status, stream.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
@@ -135,7 +132,7 @@ describe('the tools of the inspector', () => {
     const run = async (args: readonly string[], token?: string): Promise<[code: number, said: string]> => {
       const said: string[] = [];
       const say = (text: string): void => void said.push(text);
-      const url = `${app!.url}/inspector/`;
+      const url = `${app.url}/inspector/`;
       return [await command([...args, '--url', url], { token, print: say, complain: say }), said.join()];
     };
 
@@ -167,9 +164,8 @@ describe('the tools of the inspector', () => {
         [2, 'Usage: ambit inspect', ['--colour', 'red']],
       ] as const)
         expect(await run(args, token)).toEqual([code, expect.stringContaining(said)]);
-      await app!.close();
+      await app.close();
       expect(await run([])).toEqual([1, expect.stringContaining('Is the application running')]);
-      app = undefined;
     });
   });
 });

@@ -17,7 +17,7 @@ import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { hosts, type Routes, type RunningApp, SCOPES } from './app.js';
 
 interface Handlers extends Record<
-  'Greeter' | 'Invoices' | 'PriceList' | 'Printer' | 'Upload' | 'Visits',
+  'Greeter' | 'PriceList' | 'Printer' | 'Upload' | 'Visits',
   new (...parts: unknown[]) => object
 > {
   createHandlers(around: object): Routes;
@@ -68,12 +68,10 @@ export async function startFaulty(database: Database, host = hosts[0]!, port = 0
   return { ...running, jobs: createJobs(around), ask, close };
 }
 
-async function openDatabase(
-  database: Database,
-): Promise<{ opened: IDatabasePool; folder: string; drop: () => unknown }> {
+async function openDatabase(database: Database) {
   const schema = database === 'PostgreSQL' ? await openSchema() : undefined;
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
-  const opened = schema
+  const opened: IDatabasePool = schema
     ? createPostgresPool({ connectionString: schema.url(), max: 2, acquireTimeoutMs: 5000 })
     : createSqlitePool({ path: join(folder, 'test.db'), acquireTimeoutMs: 5000 });
   await opened.query('CREATE TABLE products (id integer PRIMARY KEY, level integer NOT NULL)');
@@ -98,6 +96,7 @@ function createContainer(pool: IDatabasePool): Container {
   const perRequest = <T>(key: string, one: Registration<T>) => one.pipe(singleton(), scope(hasTag('request'))).to(key);
   const openReports = () => createSqlitePool({ path: ':memory:', acquireTimeoutMs: 3000, closeTimeoutMs: 50 });
   const openPool = () => pool;
+  const invoicesOf = (prices: unknown) => ({ prices });
   const noOrders = () => ({ newest: undefined });
   return new Container(new MetadataInjector(), { tags: ['application'] }).addRegistration(
     forAll('IDatabasePool', Registration.fromFactory(openPool)),
@@ -107,7 +106,7 @@ function createContainer(pool: IDatabasePool): Container {
     perRequest('IUser', Registration.fromClass(Object)),
     perRequest('IOrders', Registration.fromFactory(noOrders)),
     perRequest('IPrices', Registration.fromClass(services.PriceList)),
-    perRequest('IInvoices', Registration.fromClass(services.Invoices, ['IPrices'])),
+    perRequest('IInvoices', Registration.fromFactory(invoicesOf, ['IPrices'])),
     perRequest('IUpload', Registration.fromClass(services.Upload, ['IRequestSignal'])),
     perRequest('IPrinter', Registration.fromClass(services.Printer)),
   );

@@ -11,11 +11,6 @@ export class PriceList {
     throw new RangeError('the price list of a customer'); // fault: failed service
   }
 }
-export class Invoices {
-  constructor(prices) {
-    this.prices = prices;
-  }
-}
 
 export class Upload {
   dispose() {
@@ -223,11 +218,10 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
 
   'never-stopped': (scope) => {
     const pool = poolOf(scope);
-    let left = 60;
     const timer = setInterval(() => {
-      if (left-- === 0) clearInterval(timer);
-      else pool.query('SELECT 11 AS eleven').catch(() => undefined); // fault: never stopped
-    }, 50).unref();
+      pool.query('SELECT 11 AS eleven').catch(() => undefined); // fault: never stopped
+    }, 50);
+    void sleep(3000).then(() => clearInterval(timer));
   },
 
   finding: (scope) =>
