@@ -37,11 +37,6 @@ export class Greeter {
   }
 }
 
-/** An error of the application with a status. */
-class SoldOut extends Error {
-  status = 409;
-}
-
 const COUNT =
   'WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < $1) SELECT max(n) FROM counted';
 
@@ -138,7 +133,7 @@ export const createHandlers = ({ runInTransaction, afterCommit, app, slow, isPos
   refused: (scope) =>
     runInTransaction(scope, async (inner) => {
       await connectionOf(inner).query('SELECT 4 AS four');
-      throw new SoldOut('sold out');
+      throw Object.assign(new Error('sold out'), { status: 409 });
     }),
 
   'failed-statement': async (scope) => {
