@@ -69,7 +69,7 @@ const SILENT_MS = 3000;
 
 /** Takes a message of the server. Of another recording it is complete, and everything before it is void. */
 function take(message: State): void {
-  const { now: current, troubles: all, requests: changed } = message;
+  const { process, troubles: all, requests: changed } = message;
   const isSame = message.boot === boot.value;
   const [former, measured] = isSame ? [requests.value, points.value] : [[], []];
   const ids = new Set(changed.map(({ id }) => id));
@@ -77,7 +77,7 @@ function take(message: State): void {
   requests.value = [...changed, ...former.filter(({ id }) => !ids.has(id))]
     .toSorted((one, other) => other.id - one.id)
     .slice(0, MOST_REQUESTS);
-  points.value = [...measured, ...current.process].slice(-MOST_POINTS);
+  points.value = [...measured, ...process].slice(-MOST_POINTS);
   if (all) troubles.value = all;
   state.value = message;
 }
@@ -99,8 +99,7 @@ export async function connect(): Promise<never> {
 async function ask(): Promise<void> {
   const { version = 0 } = state.value ?? {};
   try {
-    const after = points.value.at(-1)?.at ?? 0;
-    take(await read<State>(`state?boot=${boot.value ?? ''}&since=${version}&after=${after}`));
+    take(await read<State>(`state?boot=${boot.value ?? ''}&since=${version}`));
     connection.value = 'live';
   } catch (error) {
     connection.value = (error as Error).name === 'TimeoutError' ? 'no response' : 'reconnecting';

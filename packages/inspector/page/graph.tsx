@@ -108,6 +108,8 @@ function Overview({ problems }: Pick<GraphView, 'problems'>): JSX.Element {
 /** One service: its problems, its dependencies and dependents, and what `explain()` says. */
 function Details({ view, node: { id, key } }: { readonly view: GraphView; readonly node: ServiceNode }): JSX.Element {
   const { nodes, edges, problems } = view;
+  const needs = edges.filter(({ from }) => from === id).map(({ to }) => to);
+  const users = edges.filter(({ to }) => to === id).map(({ from }) => from);
   const list = (title: string, ids: readonly string[]): JSX.Element => (
     <>
       <h3>{title}</h3>
@@ -130,14 +132,8 @@ function Details({ view, node: { id, key } }: { readonly view: GraphView; readon
       </a>
       <h2>{key}</h2>
       {problems.filter(({ path }) => path.includes(id)).map(problemLink)}
-      {list(
-        'Depends on',
-        edges.filter(({ from }) => from === id).map(({ to }) => to),
-      )}
-      {list(
-        'Used by',
-        edges.filter(({ to }) => to === id).map(({ from }) => from),
-      )}
+      {list('Depends on', needs)}
+      {list('Used by', users)}
       <h3>Why this one</h3>
       <Reading path={`explain?key=${id}`} />
     </>

@@ -1,6 +1,6 @@
 import { isWork } from '../src/kinds.js';
 import type { TroubleKind } from '../src/signs.js';
-import type { Now, PoolNow, RequestSummary, Step, Trouble } from '../src/wire.js';
+import type { Now, RequestSummary, Step, Trouble } from '../src/wire.js';
 
 // The page's words, each from one snapshot, so that no sentence can contradict another.
 
@@ -34,7 +34,7 @@ export function troublesLine(troubles: readonly Trouble[], always = false): stri
   return `${times(troubles.length, 'trouble')}, by cause; they occurred ${times(all, 'time')}. The most harmful is first.`;
 }
 
-export function poolLine({ open, idle, waiting, max = open }: PoolNow): string {
+export function poolLine({ open, idle, waiting, max = open }: NonNullable<Now['pool']>): string {
   const callers = waiting > 0 ? `${times(waiting, 'caller')} waiting` : 'nobody is waiting';
   return `${count(open - idle)} in use of ${count(max)}, ${callers}.`;
 }

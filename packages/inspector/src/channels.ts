@@ -3,11 +3,11 @@ import { type Container, ContainerError, type Key } from '@ambit/container';
 import type { PoolSize } from '@ambit/transaction';
 import { withoutLiterals } from '@ambit/transaction/host';
 import { label } from './names.js';
-import type { Awaited, Facts, RequestRecord } from './requests.js';
+import type { Awaited, RequestRecord } from './requests.js';
 import { LONG_WAIT_MS } from './signs.js';
 import type { Store } from './store.js';
 import { KnownLines, Where } from './where.js';
-import type { Outcome, PoolNow } from './wire.js';
+import type { Outcome } from './wire.js';
 
 /** The channels whose messages could not be recorded. */
 const failing = new Set<string>();
@@ -114,7 +114,10 @@ export function listen(store: Store): () => void {
         store.record('callback failed', { place: Where.of(cause) }, { error: cause });
     },
     'ambit:request:recorded': ({ request, file }) => store.recordedAs(request, file),
-    'ambit:transaction:finding': (finding) => store.record('finding', factsOf(finding)),
+    'ambit:transaction:finding': ({ kind, place, key, sql }) => {
+      const where = place && `${place.file}:${place.line}`;
+      store.record('finding', { found: kind, where, key, sql: sql && withoutValues(sql) });
+    },
   });
 }
 
@@ -122,15 +125,6 @@ export function listen(store: Store): () => void {
 interface Finding {
   readonly kind: string;
   readonly place?: { readonly file: string; readonly line: number };
-}
-
-function factsOf({ kind, place, key, sql }: Finding & Partial<Pick<Message, 'key' | 'sql'>>): Facts {
-  return {
-    found: kind,
-    ...(place && { where: `${place.file}:${place.line}` }),
-    ...(key !== undefined && { key: label(key) }),
-    ...(sql !== undefined && { sql: withoutValues(sql) }),
-  };
 }
 
 const LONGEST_SQL = 2000;
@@ -310,7 +304,7 @@ export function unhandledRejections(store: Store): () => void {
 }
 
 /** The use of the application's connection pool; undefined where it has none that reports its size. */
-export function poolOf(container: Container): PoolNow | undefined {
+export function poolOf(container: Container): PoolSize | undefined {
   try {
     if (container.disposed || !container.has('IDatabasePool')) return undefined;
     const { size } = container.resolve<{ readonly size?: PoolSize }>('IDatabasePool' as string);

@@ -24,14 +24,9 @@ export class Drawing {
   view(): GraphView {
     const { nodes, edges } = graph(this.#container, ...this.#scopes);
     this.#nodes = nodes;
-    const drawn = nodes.map(({ id, key, kind, singleton, scope, feature }): ServiceNode => ({
-      id,
-      key: label(key),
-      kind,
-      singleton,
-      box: boxOf(scope),
-      ...(feature !== undefined && { feature }),
-    }));
+    const drawn = nodes.map(({ id, key, kind, singleton, scope }): ServiceNode => {
+      return { id, key: label(key), kind, singleton, box: boxOf(scope) };
+    });
     const problems = this.#problems().map(({ code, message, key, path, tags }): GraphProblem => {
       const keys = path.length > 0 ? path : key === undefined ? [] : [key];
       return { code, message, path: wayAlong(keys.map(label), boxOf(tags), drawn, edges) };
@@ -114,8 +109,10 @@ function withSignals(declared: ScopeDeclaration): ScopeDeclaration {
 
 function boxesOf(lineage: Lineage, scopes: readonly ScopeDeclaration[], parent?: string): GraphBox[] {
   const id = boxOf(lineage);
-  const box = { id, tags: nameOf(lineage.at(-1) ?? []), ...(parent !== undefined && { parent }) };
-  return [box, ...scopes.flatMap(({ tags, scopes: inner = [] }) => boxesOf([...lineage, tags], inner, id))];
+  return [
+    { id, tags: nameOf(lineage.at(-1) ?? []), parent },
+    ...scopes.flatMap(({ tags, scopes: inner = [] }) => boxesOf([...lineage, tags], inner, id)),
+  ];
 }
 
 /** The nodes with these keys, one after the other along the arrows; the one in the box, if there are several. */

@@ -18,7 +18,7 @@ const TYPES: Record<string, string> = {
 export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'path' | 'token'> {
   readonly call: Call;
   /** The changes since a version of the recording that the page shows. */
-  readonly changes: (boot: string | null, since: number, after: number) => State | undefined;
+  readonly changes: (boot: string | null, since: number) => State | undefined;
 }
 
 const HEADERS = {
@@ -55,8 +55,8 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
     if (name === '/mcp') return handleMcp(request, response, await bodyOf(request), call);
     if (name === '/') return sendFile(response, 'index.html');
-    const of = (parameter: string): string | null => searchParams.get(parameter);
-    if (name === '/state') return sendJson(response, changes(of('boot'), Number(of('since')), Number(of('after'))));
+    if (name === '/state')
+      return sendJson(response, changes(searchParams.get('boot'), Number(searchParams.get('since'))));
     const read = await call(name.slice(1), Object.fromEntries(searchParams));
     if ('problem' in read) sendText(response, 404, read.problem);
     else sendJson(response, read.value);

@@ -86,9 +86,9 @@ export class Inspector {
     this.handle = createHandler({
       ...settings,
       call: (tool, args) => readTool(facts, tool, args, this.#look()),
-      changes: (boot, since, after) => {
+      changes: (boot, since) => {
         this.#look();
-        return boot === this.#boot ? this.#state(since, after) : this.#state();
+        return this.#state(boot === this.#boot ? since : 0);
       },
     });
   }
@@ -140,14 +140,14 @@ export class Inspector {
     this.#stop();
   }
 
-  #state(since = 0, after = 0): State | undefined {
+  #state(since = 0): State | undefined {
     const store = this.#store;
     if (!store) return undefined;
     // When somebody begins to look, the application has registered what it has.
     if (since === 0) store.graphIs(this.#drawing.signs());
     const { container, always } = this.#settings;
     for (const sign of this.#growth.look(store.arrived, (key) => this.#drawing.definition(key))) store.noticed(sign);
-    return { boot: this.#boot, always, ...store.state(poolOf(container), since, after) };
+    return { boot: this.#boot, always, ...store.state(poolOf(container), since) };
   }
 
   /** Returns whether nothing was recorded before. */

@@ -22,7 +22,7 @@ export type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The facts of a step besides its kind and times. */
 export interface Facts extends Omit<Partial<Step>, 'at' | 'key' | 'kind' | 'took'> {
-  readonly key?: Key;
+  readonly key?: Key | undefined;
   /** A duration of a scope is known when that is closed, and its place when it leaks. */
   took?: number | undefined;
   place?: Where | undefined;
@@ -73,7 +73,8 @@ export class RequestRecord {
   readonly #awaited: Awaited[] = [];
   /** The number of statements and calls that it has sent until its response. */
   #sent = 0;
-  #scopes = 0;
+  /** The number of scopes that it has opened. */
+  scopes = 0;
   #name: string | undefined;
   /** The number of statements and calls of each line that began after its end. */
   #lingering: Map<string, number> | undefined;
@@ -145,11 +146,6 @@ export class RequestRecord {
     return this.#awaited.findLast(({ host }) => host === undefined)?.place;
   }
 
-  /** The number of scopes that it has opened. */
-  get scopes(): number {
-    return this.#scopes;
-  }
-
   lingers(line: string): number {
     this.#lingering ??= new Map();
     const count = (this.#lingering.get(line) ?? 0) + 1;
@@ -205,7 +201,7 @@ export class RequestRecord {
   /** Returns the record of the scope, if it is kept. */
   scopeOpened(box: string, now: number): Recorded | undefined {
     this.summary.open++;
-    return this.add('scope', now - this.start, { box, took: undefined, place: undefined }, this.#scopes++);
+    return this.add('scope', now - this.start, { box, took: undefined, place: undefined }, this.scopes++);
   }
 
   scopeClosed(record: Recorded | undefined, now: number): void {

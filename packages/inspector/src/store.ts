@@ -95,6 +95,8 @@ const MOST_NEWEST = 300;
 const MOST_TROUBLED = 1000;
 /** Of each route and status one is kept for longer. */
 const MOST_SAMPLES = 300;
+/** Ten minutes of the process. */
+const MOST_POINTS = 300;
 /** Tags may be made from data. */
 const MOST_KINDS = 100;
 /** The newest are known where more scopes than these are open. */
@@ -115,12 +117,14 @@ const FINAL_STEP: Record<Exclude<Outcome, 'refused'>, StepKind> = {
 
 /** Keeps a bounded part of what happens: requests, each with its records; totals by name; and troubles by cause. */
 export class Store {
+  readonly now: StoreOptions['now'];
+  readonly origin: StoreOptions['origin'];
   readonly lateness = new Lateness();
   /** The numbers of rows that statements have given, and of requests. */
   rows = 0;
   arrived = 0;
   /** The oldest first. */
-  readonly points: Point[] = [];
+  readonly #points: Point[] = [];
   readonly #routes = new Map<string, Responses>();
   /** The number of pairs of a route and a status. */
   #samples = 0;
@@ -160,15 +164,13 @@ export class Store {
   /** Starts with the application scope and the scopes that are open already. */
   constructor(application: Container, open: readonly Container[], options: StoreOptions) {
     this.#options = options;
+    this.now = options.now;
+    this.origin = options.origin;
     this.#troubles = new Troubles(options.definition);
     for (const scope of [application, ...open]) {
       const above = scope.parent && this.#scopes.get(scope.parent)?.kind;
       this.#open(scope, above?.below(scope) ?? new Kind(boxOf(lineageOf(scope))), true, undefined);
     }
-  }
-
-  now(): number {
-    return this.#options.now();
   }
 
   /** The request on whose behalf this code runs. */
@@ -180,10 +182,6 @@ export class Store {
   /** True if the scope is one of this application. */
   knows(scope: object): boolean {
     return this.#scopes.has(scope);
-  }
-
-  origin(): RequestRecord | undefined {
-    return this.#options.origin();
   }
 
   // ---- What happens.
@@ -289,6 +287,11 @@ export class Store {
     const failed = status >= 500 || state === 'aborted';
     this.#troubles.add(sign, Date.now(), record && { id: record.id, name: record.name, failed });
     this.#noticedAt = ++this.#version;
+  }
+
+  measured(point: Omit<Point, 'version'>): void {
+    this.#points.push({ ...point, version: ++this.#version });
+    if (this.#points.length > MOST_POINTS) this.#points.shift();
   }
 
   /** Adds the problems of the graph once: they are no occurrences. */
@@ -521,13 +524,14 @@ export class Store {
 
   // ---- What is known.
 
-  state(pool?: Now['pool'], since = 0, after = 0): Pick<State, 'now' | 'requests' | 'troubles' | 'version'> {
-    const now = { ...this.#now(pool), process: this.points.filter(({ at }) => at > after) };
+  state(pool?: Now['pool'], since = 0): Omit<State, 'always' | 'boot'> {
+    const now = this.#now(pool);
+    const process = this.#points.filter(({ version }) => version > since);
     const kept = new Set([...this.#newest.values(), ...this.#troubled.values(), ...this.#sampled]);
     const changed = [...kept].filter(({ version }) => version > since);
     const requests = changed.toSorted((one, other) => one.id - other.id).map(({ summary }) => ({ ...summary }));
     const troubles = since === 0 || this.#noticedAt > since ? { troubles: this.#troubles.all() } : {};
-    return { version: this.#version, now, requests, ...troubles };
+    return { version: this.#version, now, process, requests, ...troubles };
   }
 
   request(id: number): ExplainedRequest | undefined {
@@ -623,7 +627,7 @@ export class Store {
     this.releases(scope);
   }
 
-  #now(pool: Now['pool']): Omit<Now, 'process'> {
+  #now(pool: Now['pool']): Now {
     const now = this.now();
     const open = [...this.#openScopes.values()];
     const old = now - this.#options.limitMs;
@@ -654,7 +658,7 @@ export class Store {
         return { id, count, box: kind.box, age: now - opened, where: where?.line };
       }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
-      ...(pool && { pool }),
+      pool,
     };
   }
 

@@ -6,8 +6,6 @@ import type { Store } from './store.js';
 import { collectionsOf } from './v8.js';
 
 const EVERY_MS = 2000;
-/** Ten minutes. */
-const MOST_POINTS = 300;
 
 /** Measures the process every two seconds. The returned function stops that. */
 export function measure(store: Store): () => void {
@@ -18,8 +16,7 @@ export function measure(store: Store): () => void {
     const { user, system } = process.cpuUsage(cpu);
     const { rss, heapUsed: heap } = process.memoryUsage();
     const part = (user + system) / 1000 / (now - at);
-    store.points.push({ at: Date.now(), rss, heap, cpu: part, delay: store.lateness.longest, rows: store.rows - rows });
-    if (store.points.length > MOST_POINTS) store.points.shift();
+    store.measured({ rss, heap, cpu: part, delay: store.lateness.longest, rows: store.rows - rows });
     cpu = process.cpuUsage();
     [rows, at] = [store.rows, now];
     store.lateness.longest = 0;

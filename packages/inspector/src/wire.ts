@@ -1,17 +1,17 @@
 // Messages of the inspector's server to its page, and the results of its tools.
 import type { GraphEdge, GraphNode } from '@ambit/container/tools';
+import type { PoolSize } from '@ambit/transaction';
 import type { TroubleKind } from './signs.js';
 
 export interface GraphBox {
   readonly id: string;
   readonly tags: string;
-  readonly parent?: string;
+  readonly parent?: string | undefined;
 }
 
 export interface ServiceNode extends Pick<GraphNode, 'id' | 'kind' | 'singleton'> {
   readonly box: string;
   readonly key: string;
-  readonly feature?: string;
 }
 
 export interface GraphProblem {
@@ -44,26 +44,17 @@ export interface Now {
   /** Those that are open for long, with the age of the oldest. */
   readonly scopes: readonly OpenScope[];
   readonly transactions: Readonly<Record<'open' | Outcome, number>>;
-  readonly pool?: PoolNow;
-  /** The process over time; of a page that has shown it before, what is new. */
-  readonly process: readonly Point[];
+  readonly pool?: PoolSize | undefined;
 }
 
 /** Two seconds of the process: its memory and heap in bytes, the part of one processor, the longest delay of a timer, the rows that were read. */
 export interface Point {
-  readonly at: number;
+  readonly version: number;
   readonly rss: number;
   readonly heap: number;
   readonly cpu: number;
   readonly delay: number;
   readonly rows: number;
-}
-
-export interface PoolNow {
-  readonly open: number;
-  readonly idle: number;
-  readonly waiting: number;
-  readonly max?: number;
 }
 
 export interface Cause {
@@ -155,7 +146,7 @@ export interface Step {
   readonly key?: string | undefined;
   /** The path to a key that could not be resolved: from the key that was asked for, to the one that failed. */
   readonly path?: readonly string[];
-  readonly sql?: string;
+  readonly sql?: string | undefined;
   readonly rows?: number;
   readonly outside?: boolean;
   readonly error?: string | undefined;
@@ -203,6 +194,8 @@ export interface State {
   /** Higher after each change. A page asks for the changes since then. */
   readonly version: number;
   readonly now: Now;
+  /** The process over time. */
+  readonly process: readonly Point[];
   readonly requests: readonly RequestSummary[];
   /** All of them, where there is a new one, by harm. */
   readonly troubles?: readonly Trouble[];
