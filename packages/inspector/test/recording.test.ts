@@ -19,21 +19,17 @@ describe.each(hosts)('the inspector on $name', (host) => {
     from.resolve<IConnection>('IConnection' as string).query("INSERT INTO orders VALUES ('canary')");
   const routes: Routes = {
     '/users': (from) => void from.resolve('IUsers'),
-    '/orders': async (from) => {
-      await runInTransaction(from, order);
-      return 201;
-    },
+    '/orders': (from) => runInTransaction(from, order).then(() => 201),
   };
   const start = async (options: object = {}): Promise<void> => {
     app = await host.start({ container, scopes: SCOPES, ...options }, routes);
   };
-  const read = async <T>(view: string): Promise<T> => app.read(view);
   /** By the link of the response. The scope of a request may be closed a moment after its client has it. */
   const recorded = async (path: string): Promise<RequestDetails> => {
     const { headers } = await fetch(`${app.url}${path}/1?secret=1`);
     const id = headers.get('x-debug-token-link')?.split('-').at(-1);
-    await expect.poll(() => read(`request?id=${id}`)).toMatchObject({ state: 'responded', open: 0 });
-    return read(`request?id=${id}`);
+    await expect.poll(() => app.read(`request?id=${id}`)).toMatchObject({ state: 'responded', open: 0 });
+    return app.read(`request?id=${id}`);
   };
 
   beforeEach(async () => {
@@ -73,7 +69,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     ]);
     expect(shown.every(({ kind, took }) => kind !== 'scope' || took !== undefined)).toBe(true);
     expect(steps.find(({ kind }) => kind === 'statement')?.where).toEqual(LINE);
-    expect(await read('now')).toMatchObject({ pool: { waiting: 0 }, transactions: { committed: 2 } });
+    expect(await app.read('now')).toMatchObject({ pool: { waiting: 0 }, transactions: { committed: 2 } });
   });
 
   it('subscribes to no channel and gives no link until somebody looks, and opens no scope for itself', async () => {
@@ -81,7 +77,7 @@ describe.each(hosts)('the inspector on $name', (host) => {
     await fetch(`${app.url}/inspector/`);
     expect((await fetch(`${app.url}/users/1`)).headers.has('x-debug-token-link')).toBe(false);
     expect(channel(OPENED).hasSubscribers).toBe(false);
-    const { boot, requests } = await read<State>('state');
+    const { boot, requests } = await app.read<State>('state');
     expect([channel(OPENED).hasSubscribers, requests]).toEqual([true, []]);
     const link = (await fetch(`${app.url}/users/1`)).headers.get('x-debug-token-link');
     expect(link).toBe(`/inspector/#/requests/${boot}-1`);
@@ -95,11 +91,11 @@ describe.each(hosts)('the inspector on $name', (host) => {
   it('begins with the application with the option `always`, stops with it, and says what has changed', async () => {
     await start({ always: true });
     await fetch(`${app.url}/users/1`);
-    const { boot, version, requests } = await read<State>('state');
+    const { boot, version, requests } = await app.read<State>('state');
     expect(requests).toMatchObject([{ route: '/users/:id', status: 200 }]);
     await fetch(`${app.url}/users/1`);
     const ids = async (of: string): Promise<number[]> =>
-      (await read<State>(`state?boot=${of}&since=${version}`)).requests.map(({ id }) => id);
+      (await app.read<State>(`state?boot=${of}&since=${version}`)).requests.map(({ id }) => id);
     expect([await ids(boot), await ids('another')]).toEqual([[2], [1, 2]]);
     await app.close();
     expect(channel('ambit:statement:sent').hasSubscribers).toBe(false);
