@@ -2,7 +2,7 @@ import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { afterEach, describe, expect, it } from 'vitest';
 import { command } from '../src/command.js';
 import type { InspectorOptions } from '../src/index.js';
-import { createApp, hosts, type Routes, type RunningApp, SCOPES } from './support/app.js';
+import { createApp, hosts, type Routes, type RunningApp, SCOPES, storeOrder } from './support/app.js';
 
 const TOKEN = 'a token that is long enough';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -11,7 +11,7 @@ const routes: Routes = {
   '/users': (scope) => void scope.resolve('IUsers'),
   '/sold-out': (scope) =>
     runInTransaction(scope, async (inner) => {
-      await inner.resolve<IConnection>('IConnection' as string).query("INSERT INTO orders VALUES ($1, 'a secret')");
+      await storeOrder(inner.resolve<IConnection>('IConnection' as string));
     }).catch(() => 500),
 };
 
@@ -143,7 +143,7 @@ describe('the tools of the inspector', () => {
       await expect.poll(() => run([])).toEqual([0, expect.stringContaining('failed')]);
       const [, troubles] = await run([]);
       expect(troubles).toMatch(
-        /^1 trouble, the most harmful first; 1 times a request failed:\n\nfailed statement × 1, 1 failed: The database refused the statement: TransactionError AMBIT_TX_STATEMENT_FAILED 55000\n {2}at[^\n]*tools\.test\.ts:\d+:\d+, called by \S+\n {2}sql {2}INSERT[^\n]*\n {2}on {3}GET \/sold-out\/:id \(newest requests: 1\)\n {2}fix {2}\S/,
+        /^1 trouble, the most harmful first; 1 times a request failed:\n\nfailed statement × 1, 1 failed: The database refused the statement: TransactionError AMBIT_TX_STATEMENT_FAILED 55000\n {2}at[^\n]*app\.ts:\d+:\d+, called by \S*tools\.test\.ts\S+\n {2}sql {2}INSERT[^\n]*\n {2}on {3}GET \/sold-out\/:id \(newest requests: 1\)\n {2}fix {2}\S/,
       );
       for (const [args, printed] of [
         [['--json'], /^\[\{.*"kind":"failed statement".*\]$/],

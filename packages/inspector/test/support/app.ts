@@ -3,6 +3,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Container, hasTag, MetadataInjector, Registration, scope, singleton } from '@ambit/container';
 import type { ScopeDeclaration } from '@ambit/container/tools';
+import type { IConnection } from '@ambit/transaction';
 import { FakePool } from '@ambit/transaction/testing';
 import { containerMiddleware, drain } from '@ambit/express';
 import { containerPlugin } from '@ambit/fastify';
@@ -103,6 +104,11 @@ export function createApp(): Container {
     users.pipe(singleton(), scope(hasTag('request'))).to('IUsers'),
     orders.pipe(singleton(), scope(hasTag('transaction'))).to('IOrders'),
   );
+}
+
+/** A statement of another file than its caller. */
+export async function storeOrder(connection: IConnection): Promise<void> {
+  await connection.query("INSERT INTO orders VALUES ($1, 'a secret')");
 }
 
 export const openRequest = (app: Container): Container => app.createScope({ tags: ['request'] });
