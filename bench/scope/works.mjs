@@ -4,7 +4,7 @@ export const use = (value) => {
   sink.value = value;
 };
 
-/** What is resolved in an open scope. */
+/** Visits of an open scope, each with what it resolves. */
 export const visits = {
   one: (get) => (scope) => use(get(scope, 'config')),
 

@@ -112,7 +112,7 @@ async function read<T>(path: string): Promise<T> {
   return response.json() as Promise<T>;
 }
 
-/** What the server says at a path, asked again when `since` changes, or why it says nothing; undefined until it has responded. */
+/** Reads a path of the server, again when `since` changes: the value, or why there is none; undefined until it has responded. */
 export function useReading<T>(path: string | undefined, since?: unknown): T | Error | undefined {
   const reading = useSignal<{ readonly path: string; readonly said: T | Error } | undefined>(undefined);
   const current = useRef(path);

@@ -115,15 +115,16 @@ const RULES = {
     find: ({ steps }) => {
       const undone = of(steps, 'rollback');
       const begun = of(steps, 'begin').filter(({ span }) => undone.some((one) => one.span === span));
-      const isWithin = ({ step: { at } = { at: 0 } }: { step?: Pick<Step, 'at'> | undefined }): boolean =>
-        begun.some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at));
-      const statements = of(steps, 'statement')
+      const within = steps.filter(({ at }) =>
+        begun.some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at)),
+      );
+      const statements = of(within, 'statement')
         .filter(({ outside, error, sql = '' }) => outside === true && error === undefined && WRITES.test(sql))
         .map((step) => ({ ...evidence(step, OUTLIVES), into: [`second connection ${step.where}`], fails: true }));
-      const calls = of(steps, 'call')
+      const calls = of(within, 'call')
         .filter(({ error, status = 0, method = 'GET' }) => error === undefined && status < 400 && !READS.test(method))
         .map((step) => ({ ...evidence(step, callOutlives(step)), about: step.host, fix: AFTER_COMMIT, fails: true }));
-      return [...statements, ...calls].filter(isWithin);
+      return [...statements, ...calls];
     },
   },
   'hidden failure': {

@@ -93,7 +93,7 @@ interface Held {
 /** The requests that are kept: without trouble, and with trouble. */
 const MOST_NEWEST = 300;
 const MOST_TROUBLED = 1000;
-/** Of each route and status one is kept for longer. */
+/** Pairs of a route and a status, of which the newest request is kept for longer. */
 const MOST_SAMPLES = 300;
 /** Ten minutes of the process. */
 const MOST_POINTS = 300;

@@ -159,7 +159,7 @@ const OVER_MS = 600_000;
 /** They last until somebody changes something. */
 const LASTING: ReadonlySet<TroubleKind> = new Set(['graph', 'leak']);
 
-/** What is over is last, before it single oddities that harmed nobody; before them who lost something, then by users, then by time. */
+/** Troubles that go on are first; among them those that lost something, then by users, then by time. Single oddities that harmed nobody follow. */
 function byHarm(one: Group, other: Group): number {
   const now = Date.now();
   const [a, b] = [one, other].map(({ sign, count, failed, victims, lost, last }) => [

@@ -45,7 +45,7 @@ const PARAMETERS = {
   },
 };
 
-/** What the API reference shows of an operation. */
+/** An operation, as far as the API reference shows it. */
 export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];

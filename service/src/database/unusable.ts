@@ -8,7 +8,7 @@ import type { IEngine } from './engine.js';
 const REFUSED = /^(?:25006|28|3[DF]|42|53[01]00|55P03|58030|XX001)/;
 /** SQLite has no codes for these. */
 const FOREIGN = /\balready exists$|^no such column\b|\bhas no column named\b/;
-/** What Node says where it cannot create the folder of SQLite. */
+/** The end of Node's message where it cannot create the folder of SQLite. */
 const NO_FOLDER = /, mkdir '/;
 const FAULTS: ReadonlySet<unknown> = new Set([
   'AMBIT_TX_ACQUIRE_FAILED',

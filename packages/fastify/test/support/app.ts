@@ -84,7 +84,7 @@ export const failing =
 
 export type Made = Awaited<ReturnType<typeof application>>;
 
-/** What the client and the database have of a request that stores an order in a transaction and then does `work`. */
+/** Sends a request that stores an order in a transaction and then does `work`; returns what the client and the database have of it. */
 export async function order(
   work: (request: FastifyRequest, reply: FastifyReply, made: Made) => unknown,
   options: Parameters<typeof application>[0] = {},
