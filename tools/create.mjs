@@ -134,6 +134,7 @@ async function startBuilt(name, database) {
     () => false,
   );
   expect(name, 'whether it listens on an address besides 127.0.0.1', hears, false);
+  expect(name, 'the orders that its tests left', await (await fetch(url)).text(), '[]');
   const placed = await post('{"product":"apple","quantity":2}');
   expect(name, 'an order', placed.replace(/"id":\d+/, '"id":1'), '201 {"id":1,"product":"apple","quantity":2}');
   const refused = await post('{"product":"apple","quantity":9}');
