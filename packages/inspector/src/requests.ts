@@ -64,7 +64,7 @@ export class RequestRecord {
   /** Its row in a list. */
   readonly summary: Mutable<RequestSummary> & { readonly troubles: TroubleKind[] };
   /** The ids of its troubles. */
-  readonly #noted: string[] = [];
+  readonly noted: string[] = [];
   /** Undefined once the request is over: it holds objects of the host, and with them what the client has sent. */
   #arrival: Arrival | undefined;
   readonly #slowMs: number;
@@ -154,11 +154,11 @@ export class RequestRecord {
   }
 
   has({ id }: Sign): boolean {
-    return this.#noted.includes(id);
+    return this.noted.includes(id);
   }
 
   note({ id, kind }: Sign): void {
-    this.#noted.push(id);
+    this.noted.push(id);
     if (!this.summary.troubles.includes(kind)) this.summary.troubles.push(kind);
   }
 

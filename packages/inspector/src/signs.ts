@@ -16,7 +16,7 @@ export interface Evidence extends Omit<Cause, 'fix' | 'id' | 'kind'> {
   readonly lost?: number | undefined;
   /** Work was lost, whatever the response says. */
   readonly fails?: boolean;
-  /** The causes that it follows from, the first of which there is: `pool`, `second connection GET /orders`, `slow call src/bank.ts:1:2`. */
+  /** The causes that it follows from, the first of which there is: `pool`, `second connection GET /orders`, `slow call src/bank.ts:1:2`, an id. */
   readonly into?: readonly string[];
   /** The pool, where there are several. */
   readonly pool?: string | undefined;
@@ -42,6 +42,9 @@ interface Rule {
   /** Looks for it in a request that is complete. */
   readonly find?: (request: RequestDetails, limits: Limits) => readonly Evidence[];
 }
+
+/** What else there is to do where a failure has ended a timer or a loop. */
+export const NEXT_RUN = 'Catch what one run throws, so that the next one is begun nevertheless';
 
 /** Each kind of trouble, the causes before what follows from them. */
 const RULES = {
@@ -89,9 +92,7 @@ const RULES = {
     find: failedHandlers,
   },
   'fails each time': { fix: 'Correct the line: nothing of what it is for gets done, however often it is begun.' },
-  stopped: {
-    fix: 'Catch what one run throws, so that the next one is begun nevertheless; where it was to end, nothing is wrong.',
-  },
+  stopped: { fix: `${NEXT_RUN}; where it was to end, nothing is wrong.` },
   unhandled: {
     fix: 'Await the promise, or pass its failure on with catch(): the caller believes that the work is done.',
   },

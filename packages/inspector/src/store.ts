@@ -368,7 +368,7 @@ export class Store {
     const record = this.arrive({ method: WORK, route: () => route, place, ...(enteredMs && { enteredMs }) });
     const runs = rowOf(this.#runs, record.name, Runs);
     // Deliveries, which have a name and no place, come as they are written, and several at once.
-    const interval = place && runs?.begins(record.start, line);
+    const interval = place && runs?.begins(record.start, place);
     if (interval === undefined) return record;
     const cause = `${record.name} begins each ${ms(interval)} and takes longer: ${runs?.running} runs of it go on at once`;
     this.#note(record, signOf({ kind: 'runs overlap', cause, where: line, about: record.name }));
@@ -380,10 +380,10 @@ export class Store {
   }
 
   /** Nobody asked for the statement of this line: where it comes at an interval, a timer sends it. */
-  #recurs(line: string): void {
-    const runs = rowOf(this.#runs, `a statement at ${line}`, Runs);
-    runs?.begins(this.now(), line);
-    runs?.ends(false);
+  #recurs(place: Where): void {
+    const runs = rowOf(this.#runs, `a statement at ${place.line}`, Runs);
+    runs?.begins(this.now(), place);
+    runs?.ends();
   }
 
   #noticeStopped(now: number): void {
@@ -391,7 +391,8 @@ export class Store {
       const { interval, since = 0 } = runs.stopped(now) ?? {};
       if (interval === undefined) continue;
       const cause = `What began each ${ms(interval)}, ${name}, has not begun since ${this.#clock(since)}`;
-      this.noticed(signOf({ kind: 'stopped', cause, where: runs.line, about: name, fails: true }));
+      const where = runs.place?.line;
+      this.noticed(signOf({ kind: 'stopped', cause, where, about: name, fails: true, into: runs.troubles }));
     }
   }
 
@@ -401,11 +402,21 @@ export class Store {
       if (causesOf(error).some((one) => this.#named.has(one))) return;
       const place = Where.of(error);
       const name = this.#nameOf('threw', error, { place });
-      const sign = { cause: `Nobody handled a rejection: ${name}`, where: place?.line, error: name, fails: true };
-      this.noticed(signOf({ kind: 'unhandled', ...sign }), this.current());
+      const facts = { cause: `Nobody handled a rejection: ${name}`, where: place?.line, error: name, fails: true };
+      const sign = signOf({ kind: 'unhandled', ...facts });
+      this.noticed(sign, this.current());
+      this.#endsRuns(error, sign);
     } catch {
       // An object that an application throws may throw when it is read.
     }
+  }
+
+  /** A timer or a loop whose code an error has left may begin no more. An error of a request has left nothing else. */
+  #endsRuns(error: unknown, { id }: Sign): void {
+    if (!(error instanceof Error) || this.current()?.isWork === false) return;
+    const own = this.origin()?.name;
+    for (const [name, runs] of this.#runs)
+      if (name === own || runs.place?.isPassedBy(error)) runs.troubles = [...runs.troubles, id];
   }
 
   #clock(time: number): string {
@@ -413,8 +424,8 @@ export class Store {
   }
 
   #noticeFailures(work: RequestRecord): void {
-    const { name, hasThrown } = work;
-    const failed = this.#runs.get(name)?.ends(hasThrown) ?? 0;
+    const { name, hasThrown, noted } = work;
+    const failed = this.#runs.get(name)?.ends(hasThrown ? noted : undefined) ?? 0;
     if (failed < FAILURES_IN_A_ROW) return;
     const { steps } = work.details(this.now());
     const { error, where = steps[0]?.where } = steps.findLast(({ kind }) => kind === 'threw') ?? {};
@@ -474,7 +485,7 @@ export class Store {
     const outside = scope === undefined;
     const facts = { sql, took, place, ...(rows > 0 && { rows }), ...(outside && { outside }) };
     const request = this.record('statement', facts, { scope, error });
-    if (!request && place?.line !== undefined) this.#recurs(place.line);
+    if (!request && place?.line !== undefined) this.#recurs(place);
     const row = rowOf(this.statements, sql, Row);
     if (!row) return undefined;
     row.took(took, request?.name);

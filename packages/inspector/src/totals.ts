@@ -44,17 +44,20 @@ const LEAST_SILENCE_MS = 30_000;
 /** The runs of work, or of a statement, outside of requests. */
 export class Runs {
   running = 0;
-  /** The line that begins them. */
-  line: string | undefined;
+  /** The code that begins them. */
+  place: Where | undefined;
+  /** The ids of the troubles with which the newest one has failed. */
+  troubles: readonly string[] = [];
   #isMissed = false;
   /** In a row. */
   #failed = 0;
   #starts: number[] = [];
 
   /** Returns the interval, where it is a timer's, and another run goes on. */
-  begins(now: number, line: string | undefined): number | undefined {
+  begins(now: number, place: Where): number | undefined {
     this.#starts = [...this.#starts, now].slice(-MOST_STARTS);
-    this.line = line;
+    this.place = place;
+    this.troubles = [];
     this.#isMissed = false;
     return ++this.running === 1 ? undefined : this.#interval();
   }
@@ -76,10 +79,11 @@ export class Runs {
     return least >= LEAST_INTERVAL_MS && most <= 1.5 * least ? all / gaps.length : undefined;
   }
 
-  /** Returns the number of runs in a row that have failed. */
-  ends(failed: boolean): number {
+  /** Returns the number of runs in a row that have failed. @param troubles - of the run, where it has failed */
+  ends(troubles?: readonly string[]): number {
     this.running--;
-    return (this.#failed = failed ? this.#failed + 1 : 0);
+    this.troubles = troubles ?? [];
+    return (this.#failed = troubles ? this.#failed + 1 : 0);
   }
 }
 

@@ -1,5 +1,5 @@
 import { ms } from './names.js';
-import { BUSY_POOL, causeOf, fixOf, type Sign, type TroubleKind } from './signs.js';
+import { BUSY_POOL, causeOf, fixOf, NEXT_RUN, type Sign, type TroubleKind } from './signs.js';
 import type { Mutable } from './requests.js';
 import type { Trouble } from './wire.js';
 
@@ -24,6 +24,8 @@ interface Group extends Mutable<Pick<Trouble, 'count' | 'failed' | 'first' | 'la
   /** The number of other requests that it has harmed. */
   victims: number;
   readonly victimRoutes: Set<string>;
+  /** The sentences on the timers and loops that it has ended. */
+  readonly stopped: string[];
 }
 
 const MOST_GROUPS = 200;
@@ -87,10 +89,9 @@ export class Troubles {
   /** Each incident once, by harm: what follows from another one counts there. */
   all(): Trouble[] {
     const heads: Group[] = [];
-    // Those that follow from nothing are first.
-    const all = [...this.#groups.values()].toSorted(
-      (one, other) => (one.sign.into?.length ?? 0) - (other.sign.into?.length ?? 0),
-    );
+    // Those that follow from nothing are first, and those that follow from any of the others last.
+    const rankOf = ({ sign: { kind, into = [] } }: Group): number => (kind === 'stopped' ? MOST_GROUPS : into.length);
+    const all = [...this.#groups.values()].toSorted((one, other) => rankOf(one) - rankOf(other));
     for (const group of all) {
       const head = group.sign.into?.map((cause) => heads.find((one) => isAbout(one, cause))).find(Boolean);
       if (head) merge(head, group);
@@ -100,7 +101,7 @@ export class Troubles {
     return heads.toSorted(byHarm).map((group) => this.#read(group));
   }
 
-  #read({ sign, shares, victims, victimRoutes, routes, requests, ...counts }: Group): Trouble {
+  #read({ sign, shares, victims, victimRoutes, stopped, routes, requests, ...counts }: Group): Trouble {
     const cause = causeOf(sign, this.#definition);
     const holders = [...shares].toSorted(([, one], [, other]) => other - one);
     const also =
@@ -116,7 +117,9 @@ export class Troubles {
     // The caller is that of its own line.
     const caller = where === cause.where ? cause.caller : undefined;
     const times = { ...counts, routes: [...routes], requests: [...requests] };
-    return { ...cause, ...ofPool, where, caller, cause: `${what}${also}`, ...times };
+    const ofStopped = stopped.length > 0 && { fix: `${NEXT_RUN}. ${cause.fix}` };
+    const sentence = [`${what}${also}`, ...stopped].join('. ');
+    return { ...cause, ...ofPool, ...ofStopped, where, caller, cause: sentence, ...times };
   }
 }
 
@@ -124,11 +127,13 @@ const nameOf = ({ id, kind, about = '' }: Sign): string => (kind === 'pool' ? `$
 
 const groupOf = (sign: Sign, at: number): Group => {
   const sets = { routes: new Set<string>(), requests: new Set<number>(), victimRoutes: new Set<string>() };
-  return { sign, first: at, last: at, count: 0, failed: 0, lost: 0, victims: 0, shares: new Map(), ...sets };
+  const counts = { count: 0, failed: 0, lost: 0, victims: 0 };
+  return { sign, first: at, last: at, ...counts, shares: new Map(), stopped: [], ...sets };
 };
 
-/** @param cause - a kind, or a kind with a line or a route */
-function isAbout({ sign: { kind, where, pool = '' }, routes }: Group, cause: string): boolean {
+/** @param cause - an id, a kind, or a kind with a line or a route */
+function isAbout({ sign: { id, kind, where, pool = '' }, routes }: Group, cause: string): boolean {
+  if (cause === id) return true;
   if (cause === kind || !cause.startsWith(`${kind} `)) return cause === kind;
   const about = cause.slice(kind.length + 1);
   return kind === 'pool' ? about === pool : lineOf(about) === lineOf(where) || routes.has(about);
@@ -141,6 +146,10 @@ const lineOf = (place = ''): string => place.replace(/:\d+$/, '');
 function merge(head: Group, { sign, ...other }: Group): Group {
   head.first = Math.min(head.first, other.first);
   head.last = Math.max(head.last, other.last);
+  if (sign.kind === 'stopped' && head.sign.kind !== 'stopped') {
+    head.stopped.push(sign.cause);
+    return head;
+  }
   head.failed += other.failed;
   head.lost += other.lost;
   for (const [holder, took] of sign.kind === head.sign.kind ? other.shares : []) addTo(head.shares, holder, took);

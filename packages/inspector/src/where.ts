@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url';
 
 /** Frameworks and ORMs are deep. */
 const DEEPEST = 60;
-const FRAME = /^ {4}at (?:.*? \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
+const FRAME = /^ {4}at (?:(.*?) \((.+):(\d+):(\d+)\)|(?:async )?(.+):(\d+):(\d+))$/;
+/** The name of a function, without its class and what else it is called; Node calls one of a timer `_onTimeout` that has none. */
+const NAME = /(?!\b_onTimeout)\b[\w$]+(?= \[as |$)/;
 const ANY_FRAME = /^ {4}at /;
 
 /** The file of this module. `import.meta` would keep Jest from loading it as CommonJS. */
 function ownFile(): string {
-  const [, named = '', , , file = named] = FRAME.exec(framesOf(new Error('of this line'))[0] ?? '') ?? [];
+  const [, , named = '', , , file = named] = FRAME.exec(framesOf(new Error('of this line'))[0] ?? '') ?? [];
   return pathOf(file);
 }
 
@@ -28,6 +30,8 @@ interface Call {
   readonly path: string;
   readonly line: number;
   readonly column: number;
+  /** Its function, as a stack calls it. */
+  readonly within?: string;
   /** The nearest call in another file: of a helper, who calls it. */
   readonly caller?: Call;
 }
@@ -59,6 +63,15 @@ export class Where {
   /** `src/sql.ts:12:7` */
   get line(): string | undefined {
     return this.#call && textOf(this.#call);
+  }
+
+  /** True if an error has passed through the function that led here, of a helper through that which called it. */
+  isPassedBy(error: Error): boolean {
+    const { path, line, within = '' } = this.#call?.caller ?? this.#call ?? {};
+    const [name] = NAME.exec(within) ?? [];
+    const isSame = (one: Call): boolean =>
+      one.line === line || (name !== undefined && NAME.exec(one.within ?? '')?.[0] === name);
+    return [...callsOf(error)].some((one) => one.path === path && isSame(one));
   }
 }
 
@@ -122,18 +135,26 @@ function stackBelow(below: Below): Error {
   return holder;
 }
 
-/** A stack is a text, in which Node has found the sources already. */
 function callOf(error: Error): Call | undefined {
   let first: Call | undefined;
-  for (const text of framesOf(error)) {
-    const [, named, namedLine, namedColumn, file = named, line = namedLine, column = namedColumn] =
-      FRAME.exec(text) ?? [];
-    if (file === undefined || isForeign(file)) continue;
-    const call = { path: pathOf(file), line: Number(line), column: Number(column) };
-    if (first && call.path !== first.path) return { ...first, caller: call };
-    first ??= call;
+  for (const call of callsOf(error)) {
+    if (first && call.path !== first.path) return { ...first, caller: copyOf(call) };
+    first ??= copyOf(call);
   }
   return first;
+}
+
+/** V8 keeps the whole text in memory for a part of it. */
+const copyOf = (call: Call): Call => ({ ...call, within: Buffer.from(call.within ?? '').toString() });
+
+/** The application's own. A stack is a text, in which Node has found the sources already. */
+function* callsOf(error: Error): Generator<Call> {
+  for (const text of framesOf(error)) {
+    const [, within = '', named, namedLine, namedColumn, file = named, line = namedLine, column = namedColumn] =
+      FRAME.exec(text) ?? [];
+    if (file === undefined || isForeign(file)) continue;
+    yield { path: pathOf(file), line: Number(line), column: Number(column), within };
+  }
 }
 
 /** The lines behind the message: that may have lines like those of a stack, which are values. */

@@ -69,6 +69,58 @@ describe('the store', () => {
     expect(troublesAt(300_000)).toMatchObject(stopped);
   });
 
+  const rejects = () => store.unhandled(new TypeError('of 4711'));
+  const poll = (rejected = false): void => {
+    store.statement('SELECT 1', { place: new Where() }, {});
+    if (rejected) rejects();
+  };
+  const work = (fails: boolean): void => {
+    const run = {};
+    store.works(run);
+    store.settled({ work: run, ...(fails && { error: new TypeError('of 4711') }) });
+  };
+  it.each<[what: string, kinds: string[], run: (isLast: boolean, isFirst: boolean) => void]>([
+    ['one card with the rejection of its function', ['unhandled'], (isLast) => poll(isLast)],
+    ['one card with the failure of its work', ['failed handler'], (isLast) => work(isLast)],
+    [
+      'a card of its own after a failure that did not end it',
+      ['failed handler', 'stopped'],
+      (_, isFirst) => work(isFirst),
+    ],
+    [
+      'a card of its own after a rejection that did not end it',
+      ['stopped', 'unhandled'],
+      (_, isFirst) => poll(isFirst),
+    ],
+    [
+      'a card of its own beside the rejection of another function',
+      ['stopped', 'unhandled'],
+      (isLast) => {
+        poll();
+        if (isLast) rejects();
+      },
+    ],
+    [
+      'a card of its own beside the rejection of a request',
+      ['stopped', 'unhandled'],
+      (isLast) => {
+        poll();
+        if (isLast) current = store.arrive(arrival);
+        if (isLast) poll(true);
+      },
+    ],
+  ])('what begins no more is %s', (_, kinds, run) => {
+    for (; now < 50_000; now += 10_000) run(now === 40_000, now === 0);
+    current = undefined;
+    now = 140_000;
+    const { troubles = [] } = store.state();
+    expect(troubles.map((one) => one.kind).toSorted()).toEqual(kinds);
+    if (kinds.length > 1) return;
+    const cause = expect.stringMatching(/TypeError.*\. What began each 10\.0 s, .+, has not begun since \d/) as string;
+    const fix = expect.stringContaining('Catch what one run throws') as string;
+    expect(troubles).toMatchObject([{ cause, fix, count: 1, failed: 1 }]);
+  });
+
   it('keeps the newest requests, and every one with trouble, also of those that were no longer kept', () => {
     const first = store.arrive(arrival);
     const troubles: readonly (readonly [status?: number, meanwhile?: (record: RequestRecord) => unknown])[] = [
