@@ -78,7 +78,7 @@ describe.skipIf(!hasPostgres).each([
 
   it(`a transfer without cover ${lost ? 'makes' : 'makes no'} money where debit and credit run at once`, async () => {
     const { transfer } = await programOf('no-parallel-queries-in-transaction', kind);
-    // The bank answers after the debit was refused, however long that takes.
+    // The bank responds after the debit was refused, however long that takes.
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     await expect(transfer('a0', 'a1', 500)).rejects.toThrow('accounts_cents_check');
     vi.advanceTimersByTime(20);
