@@ -21,7 +21,6 @@ export const PROGRAMS = {
     file: 'failover/galera.mjs',
     what: 'three nodes of MariaDB Galera are killed and cut off from each other',
     short: ['--short'],
-    often: true,
   },
   pieces: {
     file: 'floods/pieces.mjs',

@@ -2,7 +2,7 @@
 //   npm run lab                        lists its programs
 //   npm run lab -- kills --seconds 60  runs one, with its options, which stand at the top of its file
 //   npm run lab -- kills --short       as short as it can be and still find what it has found
-//   npm run lab -- --often             the short form of those that have found most, as CI does; `--except galera`: but for that one
+//   npm run lab -- --often             the short form of those that have found most, as CI does
 //   npm run lab -- --all               all of them, as they are
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -13,8 +13,8 @@ import { PROGRAMS } from './programs.mjs';
 
 const [first = '', ...args] = process.argv.slice(2);
 const names = Object.keys(PROGRAMS);
-const isOften = (/** @type {string} */ name) => PROGRAMS[name]?.often && !(args[0] === '--except' && args[1] === name);
-const chosen = first === '--all' ? names : first === '--often' ? names.filter(isOften) : [first];
+const chosen =
+  first === '--all' ? names : first === '--often' ? names.filter((name) => PROGRAMS[name]?.often) : [first];
 if (!chosen.every((name) => name in PROGRAMS)) {
   if (first !== '') console.error(`No program is named ${first}.`);
   for (const [name, { what, often }] of Object.entries(PROGRAMS))

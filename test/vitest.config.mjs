@@ -20,8 +20,9 @@ export default defineConfig({
     // Most tests wait for a database or a broker.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongFirst },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Only a hang misses these, on a machine that is busy, too.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     projects: [
       {
         extends: true,

@@ -46,7 +46,6 @@ const STEPS = {
   unused: 'node tools/on-node.mjs knip --no-config-hints',
   packages: 'node tools/package-shape.mjs',
   consumer: 'node tools/try.mjs npm',
-  compilers: 'node tools/matrix.mjs --often',
   'package-managers': 'node tools/try.mjs pnpm yarn',
   beside: 'node tools/beside.mjs',
   'quick-start': 'node tools/try.mjs quick-starts',
@@ -65,8 +64,7 @@ const STEPS = {
   // On Node 20 the package that stands in for `node:sqlite`, on 24 Node's own; on 26 it is in the step of that version.
   sqlite: `node tools/on-node.mjs 24 ${SQLITE}`,
   // The short form of what has found most; with --all, all of them, for hours.
-  lab: `${SERVERS} && node lab/run.mjs --often --except galera`,
-  galera: `${SERVERS} && node lab/run.mjs galera --short`,
+  lab: `${SERVERS} && node lab/run.mjs --often`,
   'lab-all': `${SERVERS} && node lab/run.mjs --all`,
   plans: 'PLAN_ROWS=1000000 vitest run --project contracts service/test/query-plans',
   'check-faults': `${SERVERS} && RUNS=100 FAULTS_OF_A_KIND=10 vitest run --project programs test/hosts/check-faults`,
@@ -115,7 +113,8 @@ const LINES_OF_FAILURE = 120;
 /** How many steps run beside each other: each waits, for processes that it has killed, for Chromium or for npm, about half of its time. */
 const AT_ONCE = 2;
 /** These begin first, because they take longest. */
-const FIRST = 'readme integrations programs hosts galera lab documented site create contracts'.split(' ');
+const FIRST =
+  'readme integrations hosts programs runtimes lab node-26 documented site create contracts quick-start'.split(' ');
 /** Steps that install or write the same: one after another. */
 const APART = [
   'documented workerd',

@@ -1,13 +1,11 @@
 // Runs the packed packages wherever they may run: one probe of the container in each runtime, bundler and compiler of a file, and projects of users.
 //   node tools/matrix.mjs                       all rows
 //   node tools/matrix.mjs 'Node 24' workerd     these rows
-//   node tools/matrix.mjs --often               what every CI runs
 // The tools are installed once, into .cache; a change of the lock file, or of the peers that a manifest names, installs them again.
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
 import { nodeBinary, programBinary } from './on-node.mjs';
 import { PROJECTS, supply } from './matrix/projects.mjs';
 import { FILES, ROWS as PROBES } from './matrix/rows.mjs';
@@ -87,16 +85,13 @@ function failure(command, cwd, { refusal, isOurs }) {
 
 /** @type {import('./matrix/projects.mjs').Row[]} */
 const ROWS = [...PROBES, ...PROJECTS];
-const { values: flags, positionals: wanted } = parseArgs({
-  allowPositionals: true,
-  options: { often: { type: 'boolean', default: false } },
-});
+const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !ROWS.some((row) => row.name === name));
 if (unknown.length > 0) {
   console.error(`No row named ${unknown.join(', ')}. The rows: ${ROWS.map(({ name }) => name).join('; ')}.`);
   process.exit(2);
 }
-const rows = ROWS.filter((row) => (flags.often ? row.often : wanted.length === 0 || wanted.includes(row.name)));
+const rows = ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 if (rows.some(({ prepare }) => !prepare)) prepareProbes();
 const open = [...rows];
 /** @type {string[]} */

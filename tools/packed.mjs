@@ -44,6 +44,11 @@ export function pack(repository, folders, destination) {
   return JSON.parse(npm(repository, 'pack', ...options, ...workspaces));
 }
 
+/** The one that npm is configured for. @param {string} repository */
+export function registryOf(repository) {
+  return npm(repository, 'config', 'get', 'registry').trim();
+}
+
 /**
  * Packs every public package.
  * @param {string} folder for the tarballs
@@ -60,7 +65,7 @@ export function packInto(folder) {
  * @returns {Promise<{ url: string, close(): void }>}
  */
 export async function openRegistry(tarballs) {
-  const upstream = npm(root, 'config', 'get', 'registry').trim();
+  const upstream = registryOf(root);
   const packages = new Map(
     publicPackages(root)
       .map(manifestOf)

@@ -1,13 +1,12 @@
 // What a release publishes: every public package whose version npm does not have yet, in the order of their dependencies.
 //   npm run release -- --dry-run         prints it, and changes nothing: neither here, nor on npm
 //   npm run release -- --pack <folder>   also writes the tarballs, and `publish.txt` with a line for each; the workflow `release` publishes those
-import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { manifestOf, publicPackages } from './entry-points.mjs';
-import { cloneInto, describePublished, pack, pendingChanges, setVersions } from './packed.mjs';
+import { cloneInto, describePublished, pack, pendingChanges, registryOf, setVersions } from './packed.mjs';
 
 /** @typedef {import('./entry-points.mjs').Manifest} Manifest */
 /** @typedef {import('./packed.mjs').Packed} Packed */
@@ -33,6 +32,7 @@ const packed = pack(
   packages.map(([directory]) => `packages/${directory}`),
   tarballs,
 );
+const registry = registryOf(clone);
 const onNpm = await Promise.all(packages.map(([, { name }]) => versionsOnNpm(name)));
 /** @type {string[]} */
 const lines = [];
@@ -88,15 +88,13 @@ function inOrder(unordered) {
   return ordered;
 }
 
-/** @param {string} name @returns {Promise<string[] | undefined>} `undefined` if npm could not be asked */
+/** @param {string} name @returns {Promise<string[] | undefined>} the oldest first; `undefined` if npm could not be asked */
 async function versionsOnNpm(name) {
-  /** @type {string} */
-  const stdout = await new Promise((done) => {
-    execFile('npm', ['view', name, 'versions', '--json', '--loglevel=silent'], (_, output) => done(output));
-  });
-  const result = stdout.trim() === '' ? undefined : JSON.parse(stdout);
-  if (result?.error?.code === 'E404') return [];
-  return result === undefined || result.error ? undefined : [result].flat();
+  const response = await fetch(new URL(name.replace('/', '%2f'), registry)).catch(() => undefined);
+  if (response?.status === 404) return [];
+  if (!response?.ok) return undefined;
+  const { versions } = /** @type {{ versions: object }} */ (await response.json());
+  return Object.keys(versions);
 }
 
 /** A version before a release, such as 1.0.0-beta.1, must not be what `npm install` gives everybody. @param {string} version */

@@ -13,11 +13,10 @@ import { packInto } from '../packed.mjs';
  * @property {string[][]} commands that run one after the other, each of which prints `ok` at the end or is a test runner
  * @property {string} [refusal] what the last one says where it does not work, so that the page names the true limit
  * @property {(line: string) => boolean} [isOurs] an error with which the first one may not fail; with others it may
- * @property {boolean} [often] every CI runs it
  * @property {() => string} [prepare] writes the project, and returns its folder
  */
-/** @typedef {{ name: string, type: 'commonjs' | 'module', options: Record<string, string | boolean>, often?: string[] }} Setting */
-/** @typedef {{ name: string, version: string, heading: string, refusal?: string, often?: boolean }} Runner */
+/** @typedef {{ name: string, type: 'commonjs' | 'module', options: Record<string, string | boolean> }} Setting */
+/** @typedef {{ name: string, version: string, heading: string, refusal?: string }} Runner */
 
 const root = resolve(import.meta.dirname, '../..');
 const home = join(root, '.cache/projects');
@@ -26,18 +25,17 @@ const VERSIONS = ['5.4', '5.5', '5.6', '5.7', '5.8', '5.9', '6.0', '7.0'];
 
 /** @type {Setting[]} */
 const SETTINGS = [
-  { name: 'commonjs', type: 'commonjs', options: { module: 'commonjs' }, often: ['5.4', '7.0'] },
+  { name: 'commonjs', type: 'commonjs', options: { module: 'commonjs' } },
   { name: 'node10', type: 'commonjs', options: { module: 'commonjs', moduleResolution: 'node' } },
-  { name: 'node16 in CommonJS', type: 'commonjs', options: { module: 'node16' }, often: ['7.0'] },
+  { name: 'node16 in CommonJS', type: 'commonjs', options: { module: 'node16' } },
   { name: 'nodenext in CommonJS', type: 'commonjs', options: { module: 'nodenext' } },
   { name: 'node16', type: 'module', options: { module: 'node16' } },
-  { name: 'nodenext', type: 'module', options: { module: 'nodenext' }, often: ['7.0'] },
-  { name: 'bundler', type: 'module', options: { module: 'esnext', moduleResolution: 'bundler' }, often: ['7.0'] },
+  { name: 'nodenext', type: 'module', options: { module: 'nodenext' } },
+  { name: 'bundler', type: 'module', options: { module: 'esnext', moduleResolution: 'bundler' } },
   {
     name: 'checked declarations',
     type: 'module',
     options: { module: 'nodenext', skipLibCheck: false },
-    often: ['7.0'],
   },
 ];
 
@@ -54,7 +52,7 @@ const EXCEPTIONS = {
 const RUNNERS = [
   { name: 'Jest', version: '29.3.1', heading: 'Jest', refusal: "Cannot find module '#platform'" },
   { name: 'Jest', version: '29.4.0', heading: 'Jest' },
-  { name: 'Jest', version: '30', heading: 'Jest', often: true },
+  { name: 'Jest', version: '30', heading: 'Jest' },
   { name: 'Jest', version: '29.4.0', heading: 'Jest with ES modules' },
   { name: 'Jest', version: '30', heading: 'Jest with ES modules' },
   { name: 'Jest', version: '29.4.0', heading: 'ts-jest' },
@@ -104,7 +102,7 @@ export const PROJECTS = [
 ];
 
 /** @param {Setting} setting @param {string} version @returns {Row} */
-function typescriptRow({ name: setting, type, options, often = [] }, version) {
+function typescriptRow({ name: setting, type, options }, version) {
   const name = `${setting}, TypeScript ${version}`;
   const { also, refusal } = EXCEPTIONS[name] ?? {};
   const compile = [
@@ -116,7 +114,6 @@ function typescriptRow({ name: setting, type, options, often = [] }, version) {
   ];
   return {
     name,
-    often: often.includes(version),
     ...(refusal && { refusal }),
     // Checked are those of every peer as well, some of which need a newer compiler.
     ...(options['skipLibCheck'] === false && {
@@ -151,7 +148,7 @@ function typescriptRow({ name: setting, type, options, often = [] }, version) {
 }
 
 /** @param {Runner} runner @returns {Row} */
-function runnerRow({ name: runner, version, heading, refusal, often = false }) {
+function runnerRow({ name: runner, version, heading, refusal }) {
   const name = `${runner} ${version}, ${heading}`;
   const sqlite = '@photostructure/sqlite';
   const database = { [sqlite]: manifestOf(join(root, 'packages/transaction')).peerDependencies?.[sqlite] };
@@ -172,7 +169,6 @@ function runnerRow({ name: runner, version, heading, refusal, often = false }) {
   const flags = isEsm ? ['--experimental-vm-modules'] : [];
   return {
     name,
-    often,
     ...(refusal && { refusal }),
     commands: [['node', '20', '--no-warnings', ...flags, '../node_modules/jest/bin/jest.js']],
     prepare() {
@@ -198,7 +194,6 @@ function nestRow(compiler) {
   const nest = { '@nestjs/common': '11', '@nestjs/core': '11', '@nestjs/testing': '11', 'reflect-metadata': '0.2' };
   return {
     name,
-    often: true,
     commands: [['node', '20', '--no-warnings', '../node_modules/jest/bin/jest.js']],
     prepare() {
       install(folder, {
