@@ -17,21 +17,14 @@ const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 const PROXY = /^(?:forwarded|via|x-forwarded(?:-.*)?|(?:.*-)?(?:client|connecting|real)-?ip)$/;
 
 /** Decides who may open the page: clients that send the token, or, without one, clients on a machine for development. */
-export class AccessControl {
-  readonly #token: string | undefined;
-  readonly #isDevelopment: boolean;
-
-  constructor({ token, isDevelopment }: Pick<Settings, 'isDevelopment' | 'token'>) {
-    this.#token = token;
-    this.#isDevelopment = isDevelopment;
-  }
-
-  access(request: IncomingMessage): 'granted' | 'refused' | 'token required' {
-    if (isFromAnotherSite(request)) return 'refused';
-    if (this.#token === undefined) return this.#isDevelopment && isLocal(request) ? 'granted' : 'refused';
-    const token = tokenOf(request);
-    return token !== undefined && same(token, this.#token) ? 'granted' : 'token required';
-  }
+export function accessOf(
+  request: IncomingMessage,
+  { token, isDevelopment }: Pick<Settings, 'isDevelopment' | 'token'>,
+): 'granted' | 'refused' | 'token required' {
+  if (isFromAnotherSite(request)) return 'refused';
+  if (token === undefined) return isDevelopment && isLocal(request) ? 'granted' : 'refused';
+  const sent = tokenOf(request);
+  return sent !== undefined && same(sent, token) ? 'granted' : 'token required';
 }
 
 /** Agents and the terminal send it as a bearer token, browsers as the password that they ask for, with any name. */

@@ -3,7 +3,6 @@ import { type Container, ContainerError, type Key } from '@ambit/container';
 import type { PoolSize } from '@ambit/transaction';
 import { withoutLiterals } from '@ambit/transaction/host';
 import { label } from './names.js';
-import type { Awaited, RequestRecord } from './requests.js';
 import { LONG_WAIT_MS } from './signs.js';
 import type { Store } from './store.js';
 import { KnownLines, Where } from './where.js';
@@ -60,7 +59,7 @@ const SHORTEST_WAIT_MS = 1;
 
 /** Makes records of what the container, transactions and their pools publish. The returned function stops that. */
 export function listen(store: Store): () => void {
-  const statements = new Statements(store);
+  const statements = statementsOf(store);
   const waited = (took: number, { error, pool, scope }: { error?: unknown; pool?: object; scope?: object }): void => {
     const isWait = took >= LONG_WAIT_MS || error !== undefined;
     const holders = isWait ? store.holders(store.now() - took, pool) : {};
@@ -77,7 +76,7 @@ export function listen(store: Store): () => void {
     'ambit:creation:failed': failures(store),
     'ambit:instance:disposed': ({ scope, key, error }) => store.disposed(scope, key, error),
     'ambit:statement:sent': ({ statement, sql }) => statement && statements.sent(statement, sql),
-    'ambit:statement:outside': (completed) => statements.completed(completed, undefined),
+    'ambit:statement:outside': (completed) => statements.completed(completed),
     'ambit:transaction:statement': (completed) => statements.completed(completed, completed.scope),
     'ambit:connection:acquired': ({ pool, connection, by, milliseconds }) => {
       isForeign = false;
@@ -139,51 +138,35 @@ function withoutValues(sql: string): string {
   return text.length > LONGEST_SQL ? `${text.slice(0, LONGEST_SQL)}…` : text;
 }
 
-/** Each statement, where the code sent it, and how long it took. */
-class Statements {
-  readonly #store: Store;
-  readonly #sent = new Map<object, Awaited & { readonly request: RequestRecord | undefined }>();
-  readonly #texts = new Map<string, string>();
-  readonly #lines = new KnownLines();
-
-  constructor(store: Store) {
-    this.#store = store;
-  }
-
-  /** Called within the call that sends the statement. */
-  sent(statement: object, sql: string): void {
-    const request = this.#store.current();
-    const sent = { place: this.#lines.of(request?.name ?? '', sql), started: this.#store.now(), request };
-    this.#sent.set(statement, sent);
-    this.#store.goesOn(sent.place);
-    sent.request?.begins(sent);
-  }
-
-  completed({ sql, milliseconds, rows, error, statement }: Message, scope: object | undefined): void {
-    const sent = statement && this.#sent.get(statement);
-    if (statement) this.#sent.delete(statement);
-    sent?.request?.ends(sent);
-    // Its scope is closed: a statement that failed came too late.
-    if (scope && !this.#store.knows(scope) && error === undefined) return;
-    const text = this.#textOf(sql);
-    // The stack of an error says it of this one.
-    const thrown = Where.of(error);
-    const place = thrown?.line === undefined ? sent?.place : thrown;
-    const row = this.#store.statement(text, { took: milliseconds, rows: rows ?? 0, place }, { scope, error });
-    if (row && sql.length <= LONGEST_ORIGINAL) row.sql ??= sql;
-  }
-
+/** Records each statement, where the code sent it, and how long it took. */
+function statementsOf(store: Store) {
+  const lines = new KnownLines();
+  const texts = new Map<string, string>();
   /** Most statements are sent again and again: one string of each is kept. */
-  #textOf(sql: string): string {
-    const known = this.#texts.get(sql);
+  const textOf = (sql: string): string => {
+    const known = texts.get(sql);
     if (known !== undefined) return known;
     const text = withoutValues(sql);
-    const shared = this.#texts.get(text) ?? text;
-    if (this.#texts.size >= MOST_TEXTS) this.#texts.clear();
-    this.#texts.set(shared, shared);
-    if (sql.length <= LONGEST_SQL) this.#texts.set(sql, shared);
+    const shared = texts.get(text) ?? text;
+    if (texts.size >= MOST_TEXTS) texts.clear();
+    texts.set(shared, shared);
+    if (sql.length <= LONGEST_SQL) texts.set(sql, shared);
     return shared;
-  }
+  };
+  return {
+    /** Called within the call that sends the statement. */
+    sent: (statement: object, sql: string): void => store.begins(statement, lines.of(store.current()?.name ?? '', sql)),
+    completed({ sql, milliseconds: took, rows = 0, error, statement }: Message, scope?: object): void {
+      const sent = statement && store.ends(statement);
+      // Its scope is closed: a statement that failed came too late.
+      if (scope && !store.knows(scope) && error === undefined) return;
+      // The stack of an error says it of this one.
+      const thrown = Where.of(error);
+      const place = thrown?.line === undefined ? sent?.place : thrown;
+      const row = store.statement(textOf(sql), { took, rows, place }, { scope, error });
+      if (row && sql.length <= LONGEST_ORIGINAL) row.sql ??= sql;
+    },
+  };
 }
 
 /** Records the services that could not be created: an error that passes several of them is one record. */
@@ -239,29 +222,17 @@ function hostOf(request: CallMessage['request']): string {
  * publishes a request of `node:http` when the stack has lost the line that made it.
  */
 export function outgoingCalls(store: Store): () => void {
-  const calls = new WeakMap<object, Call>();
+  const statuses = new WeakMap<object, number>();
   const begin = ({ request }: CallMessage): void => {
-    if (calls.has(request)) return;
-    if (store.origin()?.over) store.goesOn(new Where());
-    const owner = store.current();
-    if (!owner) return;
-    const call: Call = { owner, place: new Where(), host: hostOf(request), started: store.now(), status: 0 };
-    calls.set(request, call);
-    owner.begins(call);
+    if (store.origin() && !store.awaits(request)) store.begins(request, new Where(), hostOf(request));
   };
-  const headersOf = ({ request, response }: CallMessage): void => {
-    const call = calls.get(request);
-    if (call) call.status = response?.statusCode ?? 0;
-  };
+  const headersOf = ({ request, response }: CallMessage): void => void statuses.set(request, response?.statusCode ?? 0);
   const end = ({ request, error }: CallMessage): void => {
-    const call = calls.get(request);
-    if (!call) return;
-    calls.delete(request);
-    const { owner, place, host, started, status } = call;
-    owner.ends(call);
-    const facts = { took: store.now() - started, host, place, ...(status > 0 && { status }) };
-    const more = { ...(typeof request.method === 'string' && { method: request.method }) };
-    store.record('call', { ...facts, ...more }, { of: owner, error });
+    const { request: of, place, host = '', started = 0 } = store.ends(request) ?? {};
+    if (!of) return;
+    const [status = 0, { method }] = [statuses.get(request), request];
+    const known = { ...(status > 0 && { status }), ...(typeof method === 'string' && { method }) };
+    store.record('call', { took: store.now() - started, host, place, ...known }, { of, error });
   };
   return subscribeAll<CallMessage>({
     'undici:request:create': begin,
@@ -276,12 +247,6 @@ export function outgoingCalls(store: Store): () => void {
     },
     'http.client.request.error': end,
   });
-}
-
-interface Call extends Awaited {
-  readonly owner: RequestRecord;
-  readonly host: string;
-  status: number;
 }
 
 /**

@@ -21,7 +21,29 @@ import { type InspectorOptions, settingsOf } from './options.js';
  * ```
  */
 export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assign(
-  async (server: FastifyInstance, options: InspectorOptions): Promise<void> => register(server, options),
+  async (server: FastifyInstance, options: InspectorOptions): Promise<void> => {
+    const inspected = new Inspector(options);
+    if (!inspected.enabled) return;
+    server.addHook('onRequest', (request, reply, done) => {
+      if (inspected.owns(request.raw)) {
+        reply.hijack();
+        inspected.handle(request.raw, reply.raw);
+      } else if (inspected.watching) {
+        const route = (): string | undefined => request.routeOptions.url;
+        inspected.follow({ raw: request.raw, route }, reply.raw, done);
+      } else done();
+    });
+    // Otherwise the log of the application has two lines for each look of a page.
+    const { path } = settingsOf(options);
+    // For `@fastify/swagger`.
+    const schema: object = { hide: true };
+    for (const url of [path, `${path}/*`])
+      server.route({ method: ['GET', 'POST'], url, logLevel: 'silent', schema, handler: () => undefined });
+    server.addHook('onError', (_request, _reply, error, done) => {
+      inspected.failed(error);
+      done();
+    });
+  },
   {
     // The package `fastify-plugin` sets these: the hooks then apply to the context that registers the plugin.
     [Symbol.for('skip-override')]: true,
@@ -29,27 +51,3 @@ export const inspectorPlugin: FastifyPluginAsync<InspectorOptions> = Object.assi
     [Symbol.for('plugin-meta')]: { name: 'inspector', fastify: '5.x' },
   },
 );
-
-function register(server: FastifyInstance, options: InspectorOptions): void {
-  const inspected = new Inspector(options);
-  if (!inspected.enabled) return;
-  server.addHook('onRequest', (request, reply, done) => {
-    if (inspected.owns(request.raw)) {
-      reply.hijack();
-      inspected.handle(request.raw, reply.raw);
-    } else if (inspected.watching) {
-      const route = (): string | undefined => request.routeOptions.url;
-      inspected.follow({ raw: request.raw, route }, reply.raw, done);
-    } else done();
-  });
-  // Otherwise the log of the application has two lines for each look of a page.
-  const { path } = settingsOf(options);
-  // For `@fastify/swagger`.
-  const schema: object = { hide: true };
-  for (const url of [path, `${path}/*`])
-    server.route({ method: ['GET', 'POST'], url, logLevel: 'silent', schema, handler: () => undefined });
-  server.addHook('onError', (_request, _reply, error, done) => {
-    inspected.failed(error);
-    done();
-  });
-}

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { AccessControl } from './access.js';
+import { accessOf } from './access.js';
 import { handleMcp } from './mcp.js';
 import type { Settings } from './options.js';
 import { type Call, jsonOf } from './tools.js';
@@ -38,14 +38,13 @@ const LONGEST_MESSAGE = 65_536;
 /** Handles every request below the path of the inspector: its page, what has changed on it, and each tool by its name. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
   const { path, call, changes } = parts;
-  const control = new AccessControl(parts);
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const [header, value] of Object.entries(HEADERS)) response.setHeader(header, value);
     const { pathname, searchParams } = new URL(urlOf(request), 'http://inspector');
     const name = pathname.slice(path.length);
     const { method } = request;
-    const access = control.access(request);
+    const access = accessOf(request, parts);
     if (access === 'refused') return sendText(response, 403, REFUSED);
     if (name !== '/mcp' && method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');

@@ -41,9 +41,11 @@ export interface Recorded {
 /** A call to another server, or a statement, that a request waits for. */
 export interface Awaited {
   /** Undefined of a statement. */
-  readonly host?: string;
-  readonly place: Where | undefined;
+  readonly host: string | undefined;
+  readonly place: Where;
   readonly started: number;
+  /** Undefined outside of requests. */
+  readonly request: RequestRecord | undefined;
 }
 
 /** A path is never recorded, so of a 404 nothing is known. */

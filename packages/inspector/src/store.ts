@@ -4,7 +4,7 @@ import type { ObservedWork } from '@ambit/transaction/extension';
 import { Lateness } from './loop.js';
 import { boxOf, causesOf, errorName, label, lineageOf, ms, nameOf } from './names.js';
 import { messageOf } from './messages.js';
-import { type Arrival, type Facts, type Recorded, RequestRecord } from './requests.js';
+import { type Arrival, type Awaited, type Facts, type Recorded, RequestRecord } from './requests.js';
 import {
   callerOf,
   causeOf,
@@ -137,6 +137,8 @@ export class Store {
   readonly #newest = new Map<number, RequestRecord>();
   readonly #troubled = new Map<number, RequestRecord>();
   readonly #byRaw = new WeakMap<object, RequestRecord>();
+  /** The statements and calls in progress. */
+  readonly #awaited = new WeakMap<object, Awaited>();
   /** Higher after each change. */
   #version = 0;
   /** The version with the newest trouble. */
@@ -243,8 +245,28 @@ export class Store {
     this.#judge(record);
   }
 
-  /** A statement or a call begins: counts those of requests that have ended, where nobody stops them. */
-  goesOn(place: Where): void {
+  /** A statement, or a call to the host, begins. @param key - the object that announces it, and later its end */
+  begins(key: object, place: Where, host?: string): void {
+    this.#goesOn(place);
+    const request = this.current();
+    const awaited = { request, place, host, started: this.now() };
+    this.#awaited.set(key, awaited);
+    request?.begins(awaited);
+  }
+
+  awaits(key: object): boolean {
+    return this.#awaited.has(key);
+  }
+
+  ends(key: object): Awaited | undefined {
+    const awaited = this.#awaited.get(key);
+    this.#awaited.delete(key);
+    awaited?.request?.ends(awaited);
+    return awaited;
+  }
+
+  /** Counts the statements and calls of requests that have ended, where nobody stops them. */
+  #goesOn(place: Where): void {
     const origin = this.origin();
     const { milliseconds = Infinity, state } = origin?.summary ?? {};
     // A loop over rows goes on for a while, too, but ends.

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ContainerError } from '@ambit/container';
-import { AccessControl } from '../src/access.js';
+import { accessOf } from '../src/access.js';
 import { Inspector, type InspectorOptions } from '../src/index.js';
 import { settingsOf } from '../src/options.js';
 import { createApp, hosts } from './support/app.js';
@@ -37,8 +37,8 @@ it.each<[what: string, access: string, from: string[], headers: Record<string, s
   ['others, where there is a token', 'token required', [...HERE, ...THERE], WRONG, TOKEN],
   ['another site with the token', 'refused', HERE, RIGHT.map((sent) => ({ ...sent, ...PAGE })), TOKEN],
 ])('access of %s: %s', (_, access, from, headers, token) => {
-  const control = new AccessControl({ token, isDevelopment: true });
-  const found = from.flatMap((one) => headers.map((sent) => control.access(incoming(one, sent))));
+  const settings = { token, isDevelopment: true };
+  const found = from.flatMap((one) => headers.map((sent) => accessOf(incoming(one, sent), settings)));
   expect([...new Set(found)]).toEqual([access]);
 });
 
@@ -75,6 +75,6 @@ describe('the options', () => {
     expect(() => settingsOf({ container: createApp(), enabled: true })).toThrow('enabled: true needs a token');
     expect(settingsOf({ container: createApp(), enabled: true, token: TOKEN }).enabled).toBe(true);
     vi.unstubAllEnvs();
-    expect(new AccessControl(settings).access(incoming('127.0.0.1', {}))).toBe('refused');
+    expect(accessOf(incoming('127.0.0.1', {}), settings)).toBe('refused');
   });
 });
