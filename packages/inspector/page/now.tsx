@@ -83,8 +83,8 @@ function Line({ values }: { readonly values: readonly number[] }): JSX.Element {
   const [most, last] = [Math.max(...values, Number.MIN_VALUE), Math.max(1, values.length - 1)];
   const at = (value: number, i: number): string => `${(100 * i) / last},${22 - (20 * value) / most}`;
   return (
-    <svg viewBox="0 0 100 24" preserveAspectRatio="none" fill="none" stroke="var(--accent)" aria-hidden="true">
-      <polyline points={values.map(at).join(' ')} vector-effect="non-scaling-stroke" />
+    <svg viewBox="0 0 100 24" width="100%" height="24" preserveAspectRatio="none" fill="none" aria-hidden="true">
+      <polyline points={values.map(at).join(' ')} stroke="var(--accent)" vector-effect="non-scaling-stroke" />
     </svg>
   );
 }

@@ -52,6 +52,9 @@ interface Message {
   /** The request of Node that was recorded. */
   readonly request: object;
   readonly file?: string;
+  /** A finding of `transactionCheck()` of @ambit/transaction/check. */
+  readonly kind: string;
+  readonly place?: { readonly file: string; readonly line: number };
 }
 
 /** A shorter wait is not worth a line: a connection was free. */
@@ -68,7 +71,7 @@ export function listen(store: Store): () => void {
   };
   /** A pool of another package publishes nothing itself. */
   let isForeign = true;
-  return subscribeAll<Message & Finding>({
+  return subscribeAll<Message>({
     'ambit:scope:opened': ({ scope }) => store.opened(scope),
     'ambit:scope:closed': ({ scope }) => store.closed(scope),
     'ambit:instance:created': ({ scope, key, milliseconds }) => store.created(scope, key, milliseconds, true),
@@ -118,12 +121,6 @@ export function listen(store: Store): () => void {
       store.record('finding', { found: kind, where, key, sql: sql && withoutValues(sql) });
     },
   });
-}
-
-/** The message of `transactionCheck()` of @ambit/transaction/check. */
-interface Finding {
-  readonly kind: string;
-  readonly place?: { readonly file: string; readonly line: number };
 }
 
 const LONGEST_SQL = 2000;

@@ -60,6 +60,7 @@ const LINGERS_MS = 10_000;
 
 /** One request, from its arrival until its last scope is closed: a bounded number of records, and what they come to. */
 export class RequestRecord {
+  readonly id: number;
   readonly start: number;
   /** That of the store, when it changed last. */
   version = 0;
@@ -78,8 +79,6 @@ export class RequestRecord {
   /** The number of scopes that it has opened. */
   scopes = 0;
   #name: string | undefined;
-  /** The number of statements and calls of each line that began after its end. */
-  #lingering: Map<string, number> | undefined;
   #isSuspicious = false;
   /** Something in it has thrown. */
   hasThrown = false;
@@ -102,15 +101,12 @@ export class RequestRecord {
       troubles: [],
       trouble: false,
     };
+    this.id = id;
     this.#arrival = arrival;
     this.#slowMs = slowMs;
     this.enteredMs = arrival.enteredMs;
     this.start = now;
     this.add('arrived', 0, arrival.place ? { place: arrival.place } : NO_FACTS);
-  }
-
-  get id(): number {
-    return this.summary.id;
   }
 
   get over(): boolean {
@@ -121,6 +117,11 @@ export class RequestRecord {
   get name(): string {
     this.#findRoute();
     return (this.#name ??= `${this.summary.method} ${this.summary.route}`);
+  }
+
+  /** Its client got no response, or one of 5xx. */
+  get failed(): boolean {
+    return (this.summary.status ?? 0) >= 500 || this.summary.state === 'aborted';
   }
 
   /** Outside of requests. */
@@ -146,13 +147,6 @@ export class RequestRecord {
   /** The line that asks for a connection, while it waits for one. */
   get asking(): Where | undefined {
     return this.#awaited.findLast(({ host }) => host === undefined)?.place;
-  }
-
-  lingers(line: string): number {
-    this.#lingering ??= new Map();
-    const count = (this.#lingering.get(line) ?? 0) + 1;
-    if (this.#lingering.size < MOST_AWAITED) this.#lingering.set(line, count);
-    return count;
   }
 
   has({ id }: Sign): boolean {

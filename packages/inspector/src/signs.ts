@@ -115,9 +115,8 @@ const RULES = {
     fix: 'Send it on IConnection, so that it is rolled back as well; where it is meant to stay, nothing is wrong.',
     find: ({ steps }) => {
       const undone = of(steps, 'rollback');
-      const begun = of(steps, 'begin').filter(({ span }) => undone.some((one) => one.span === span));
       const within = steps.filter(({ at }) =>
-        begun.some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at)),
+        of(steps, 'begin').some((one) => one.at <= at && undone.some((end) => end.span === one.span && end.at >= at)),
       );
       const statements = of(within, 'statement')
         .filter(({ outside, error, sql = '' }) => outside === true && error === undefined && WRITES.test(sql))
@@ -257,7 +256,10 @@ function followsFromAbort({ state, milliseconds = 0 }: RequestDetails, step: Ste
 export function signsOf(details: RequestDetails, limits: Limits): Sign[] {
   const request = { ...details, steps: details.steps.filter((step) => !followsFromAbort(details, step)) };
   const found = Object.entries<Rule>(RULES).flatMap(([kind, { find = () => [] }]) =>
-    find(request, limits).map((one) => signOf({ kind: kind as TroubleKind, ...one })),
+    find(request, limits).map((one) => {
+      const about = one.about ?? (one.where === undefined ? request.route : undefined);
+      return signOf({ kind: kind as TroubleKind, ...one, about });
+    }),
   );
   const kinds = new Set<string>(found.map(({ kind }) => kind));
   const causes = found.filter(({ kind, about = '' }) => {
@@ -397,7 +399,7 @@ function conflictOf(kind: keyof typeof IN_THE_WAY, request: RequestDetails, { er
 
 /** An error that is accounted for by a statement, a service or COMMIT is not counted again. */
 function failedHandlers(request: RequestDetails): Evidence[] {
-  const { status = 0, steps, route, method } = request;
+  const { status = 0, steps, method } = request;
   const all = of(steps, 'threw');
   const second = all.find(({ error = '' }) => error.includes('ERR_HTTP_HEADERS_SENT'));
   const isFailed = status >= 500 || isCutOff(request);
@@ -409,8 +411,7 @@ function failedHandlers(request: RequestDetails): Evidence[] {
   const who = isWork({ method }) ? 'work' : 'handler';
   const cause = second ? `The handler responded ${status}, went on, and failed` : `The ${who} failed`;
   const fix = second && 'Return after the first response: what follows it is done without need, or wrong.';
-  const about = where === undefined ? route : undefined;
-  return [{ ...evidence(thrown, `${cause} with ${thrown.error}`), where, fix, about }];
+  return [{ ...evidence(thrown, `${cause} with ${thrown.error}`), where, fix }];
 }
 
 export const BUSY_POOL =
@@ -515,7 +516,7 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
   );
   return groups.flatMap((same): Evidence[] => {
     const isPaged = same.reduce((sum, { rows = 0 }) => sum + rows, 0) >= PAGE * same.length;
-    if (same.length < MOST_ALIKE || isPaged || (same[0]?.kind === 'call' && isRetried(same))) return [];
+    if (same.length < MOST_ALIKE || isPaged || (same[0].kind === 'call' && isRetried(same))) return [];
     const lines = groupedBy(same, ({ where = '' }) => where);
     const [[step] = []] = lines.toSorted((one, other) => other.length - one.length);
     const { kind, sql, host, where } = step ?? {};
@@ -549,13 +550,12 @@ const ALIKE_FIX: readonly (readonly [RegExp, string])[] = [
   [/^(?:UPDATE|DELETE)\b/i, 'Change all rows with one statement: `WHERE id = ANY ($1)`.'],
 ];
 
-export function groupedBy<T>(items: readonly T[], nameOf: (item: T) => string): T[][] {
-  const groups = new Map<string, T[]>();
+export function groupedBy<T>(items: readonly T[], nameOf: (item: T) => string): [T, ...T[]][] {
+  const groups = new Map<string, [T, ...T[]]>();
   for (const item of items) {
-    const name = nameOf(item);
-    const group = groups.get(name) ?? [];
-    group.push(item);
-    groups.set(name, group);
+    const group = groups.get(nameOf(item));
+    if (group) group.push(item);
+    else groups.set(nameOf(item), [item]);
   }
   return [...groups.values()];
 }
@@ -601,7 +601,7 @@ const ENDS: ReadonlySet<Step['kind']> = new Set(['commit', 'rollback', 'commit u
  *
  * @param forSecond - that is a second connection, and what is sent on it
  */
-function idlesOf({ steps, route }: RequestDetails, forSecond: boolean): Evidence[] {
+function idlesOf({ steps }: RequestDetails, forSecond: boolean): Evidence[] {
   const found: Evidence[] = [];
   const late = of(steps, 'responded')[0]?.late ?? 0;
   /** Each open transaction by its scope, with the end of its last statement, and that. */
@@ -627,12 +627,11 @@ function idlesOf({ steps, route }: RequestDetails, forSecond: boolean): Evidence
       const cause = isOfSecond
         ? `A second connection is taken inside of a transaction that holds one${why}, and kept its own for ${ms(lost)}`
         : `A transaction was open for ${ms(lost)} without a statement${call ? `; meanwhile it waited for ${call.host}` : ''}`;
-      const about = isOfSecond && shown === undefined ? route : undefined;
       // Before BEGIN nothing undoes it.
       const fix = !isOfSecond && call && !READS.test(call.method ?? 'GET') ? AFTER_COMMIT : undefined;
       const into = !isOfSecond && late >= lost / 2 ? ['blocked loop'] : [];
       if (isLong && isOfSecond === forSecond)
-        found.push({ cause, where: shown?.where, about, lost, fix, into, step: wait ?? shown });
+        found.push({ cause, where: shown?.where, lost, fix, into, step: wait ?? shown });
     }
     if (kind === 'begin' || (isOfIt && idle)) open.set(span, { since: at + took, last: step });
     if (ENDS.has(kind)) open.delete(span);
@@ -658,11 +657,10 @@ function aborted(request: RequestDetails): Evidence[] {
   const { kind, doing, sql, where } = steps.slice(0, end + 1).findLast((step) => step.where !== undefined) ?? {};
   const what = `The client disconnected after ${ms(milliseconds)}, before it had the whole response`;
   const cause = doing === undefined ? what : `${what}: ${doing}`;
-  const about = where === undefined ? route : undefined;
   const into = [`slow call ${where}`, `never stopped ${method} ${route}`];
   const fix = of(steps, 'aborted')[0]?.host === undefined ? undefined : RULES['slow call'].fix;
   const its = kind === 'aborted' ? undefined : sql;
-  return [{ cause, where, sql: its, about, fix, into, lost: milliseconds, step: steps[end] }];
+  return [{ cause, where, sql: its, fix, into, lost: milliseconds, step: steps[end] }];
 }
 
 /** Said only where nothing else explains it. */
@@ -674,9 +672,7 @@ function slow({ milliseconds = 0, steps: all, method, route, state }: RequestDet
   const late = Math.max(of(steps, 'responded')[0]?.late ?? 0, longest?.late ?? 0);
   const { took = 0, late: itsLate = 0, kind, key, sql } = longest ?? {};
   const found = (cause: string, step: Step | undefined, more: Partial<Evidence> = {}): Evidence[] => {
-    const where = step?.where;
-    const about = where === undefined ? route : undefined;
-    const facts = { where, about, lost: milliseconds, into: [disposal], step, ...more };
+    const facts = { where: step?.where, lost: milliseconds, into: [disposal], step, ...more };
     return [{ cause: `Took ${ms(milliseconds)}, ${cause}`, ...facts }];
   };
   // A driver that is synchronous keeps the process for as long as its statement takes.

@@ -42,40 +42,20 @@ export interface StoreOptions extends Limits {
 /** The facts about an open scope. It keeps no reference to the container, so the inspector keeps nothing in memory. */
 interface OpenedScope {
   readonly id: number;
-  readonly kind: Kind;
+  /** Its kind, by its tags and those around it. */
+  readonly box: string;
   readonly opened: number;
   readonly request: RequestRecord | undefined;
   /** In its request. */
   readonly record: Recorded | undefined;
   readonly where: Where | undefined;
   /** The instances that it keeps and has not disposed, in order. */
-  readonly keys: Key[];
+  readonly keys: Set<Key>;
   inTransaction: boolean;
   /** The connection of its transaction. */
   held: Held | undefined;
   /** It is older than the limit, and its request is complete. */
   leaked: boolean;
-}
-
-/** A kind of scope, by its tags and those around it. */
-class Kind {
-  readonly box: string;
-  /** Transactions open and dispose such scopes: no line of the application is to blame. */
-  isOfTransactions = false;
-  readonly #below = new Map<string, Kind>();
-
-  constructor(box: string) {
-    this.box = box;
-  }
-
-  below({ tags }: Container): Kind {
-    const name = tags.length === 1 ? (tags[0] ?? '') : nameOf(tags);
-    const known = this.#below.get(name);
-    if (known) return known;
-    const kind = new Kind(`${this.box} > ${nameOf(tags)}`);
-    if (this.#below.size < MOST_KINDS) this.#below.set(name, kind);
-    return kind;
-  }
 }
 
 /** A connection that is checked out of a pool. */
@@ -97,7 +77,7 @@ const MOST_TROUBLED = 1000;
 const MOST_SAMPLES = 300;
 /** Ten minutes of the process. */
 const MOST_POINTS = 300;
-/** Tags may be made from data. */
+/** Tags may be made from data, and so may pools. */
 const MOST_KINDS = 100;
 /** The newest are known where more scopes than these are open. */
 const MOST_OPEN = 5000;
@@ -160,8 +140,8 @@ export class Store {
   /** Each has a name, but the first. */
   readonly #pools = new Map<object, Pick<Facts, 'pool'>>();
   readonly #ended: Held[] = [];
-  /** The requests that have ended, while statements and calls of theirs go on, by line. */
-  readonly #lingering = new Map<string, Set<number>>();
+  /** By line and request the number of statements and calls that it has sent after its end. */
+  readonly #lingering = new Map<string, Map<number, number>>();
 
   /** Starts with the application scope and the scopes that are open already. */
   constructor(application: Container, open: readonly Container[], options: StoreOptions) {
@@ -169,10 +149,7 @@ export class Store {
     this.now = options.now;
     this.origin = options.origin;
     this.#troubles = new Troubles(options.definition);
-    for (const scope of [application, ...open]) {
-      const above = scope.parent && this.#scopes.get(scope.parent)?.kind;
-      this.#open(scope, above?.below(scope) ?? new Kind(boxOf(lineageOf(scope))), true, undefined);
-    }
+    for (const scope of [application, ...open]) this.#open(scope, boxOf(lineageOf(scope)));
   }
 
   /** The request on whose behalf this code runs. */
@@ -273,13 +250,15 @@ export class Store {
     if (!origin || origin.isWork || this.now() - origin.start - milliseconds < Math.max(AFTERWARDS_MS, milliseconds))
       return;
     const { line } = place;
-    if (line === undefined || origin.lingers(line) < MOST_ALIKE) return;
-    const ids = this.#lingering.get(line) ?? new Set();
-    if (this.#lingering.size < MOST_LINGERING) this.#lingering.set(line, ids);
-    if (ids.size < MOST_LINGERING) ids.add(origin.id);
+    if (line === undefined) return;
+    const counts = rowOf(this.#lingering, line, Map<number, number>);
+    const count = (counts?.get(origin.id) ?? 0) + 1;
+    if (count > 1 || (counts?.size ?? 0) < MOST_LINGERING) counts?.set(origin.id, count);
+    if (count < MOST_ALIKE) return;
+    const all = [...(counts?.values() ?? [])].filter((one) => one >= MOST_ALIKE).length;
     // Work of a single request may be meant to go on.
-    if (state !== 'aborted' && ids.size < 2) return;
-    const requests = ids.size === 1 ? 'a request' : `${ids.size} requests`;
+    if (state !== 'aborted' && all < 2) return;
+    const requests = all < 2 ? 'a request' : `${all} requests`;
     const cause = `This goes on after ${requests} completed: a timer or a loop that nobody stops`;
     const sign = signOf({ kind: 'never stopped', cause, where: line });
     if (origin.has(sign)) return this.noticed(sign, origin);
@@ -305,9 +284,7 @@ export class Store {
 
   /** Adds a trouble outside of requests. */
   noticed(sign: Sign, record?: RequestRecord): void {
-    const { status = 0, state } = record?.summary ?? {};
-    const failed = status >= 500 || state === 'aborted';
-    this.#troubles.add(sign, Date.now(), record && { id: record.id, name: record.name, failed });
+    this.#troubles.add(sign, Date.now(), record);
     this.#noticedAt = ++this.#version;
   }
 
@@ -325,16 +302,24 @@ export class Store {
     const above = scope.parent && this.#scopes.get(scope.parent);
     // A scope without a known parent belongs to another application in this process.
     if (!above || this.#options.isPaused?.() === true) return;
-    const kind = above.kind.below(scope);
+    const box = `${above.box} > ${nameOf(scope.tags)}`;
     const around = this.#around(above);
+    const isOfTransaction = scope.hasTag('transaction');
     // A timer may run in the context that the run before has entered.
-    const isNext = around?.enteredMs !== undefined && around !== above.request && !scope.hasTag('transaction');
-    if (around && !isNext) return this.#open(scope, kind, false, around);
+    const isNext = around?.enteredMs !== undefined && around !== above.request && !isOfTransaction;
     // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
-    const place = new Where(scope.createScope);
-    const work = this.#begin(nameOf(scope.tags), place, this.#options.limitMs);
-    this.#options.enter?.(work);
-    this.#open(scope, kind, false, work);
+    const { createScope } = scope;
+    if (!around || isNext) {
+      const place = new Where(createScope);
+      const work = this.#begin(nameOf(scope.tags), place, this.#options.limitMs);
+      this.#options.enter?.(work);
+      return this.#open(scope, box, work, place);
+    }
+    // Transactions open and dispose their scopes: no line of the application is to blame.
+    if (isOfTransaction) return this.#open(scope, box, around);
+    const isFirst = around.scopes === 0;
+    const place = isFirst ? this.#lines.of(around.name, box, createScope) : new Where(createScope);
+    this.#open(scope, box, around, place);
   }
 
   closed(scope: object): void {
@@ -343,7 +328,7 @@ export class Store {
     const { id, request } = entry;
     this.#scopes.delete(scope);
     this.#openScopes.delete(id);
-    this.#leaves(scope, entry);
+    this.releases(scope);
     if (!request) return;
     request.scopeClosed(entry.record, this.now());
     this.#touch(request);
@@ -459,7 +444,7 @@ export class Store {
   created(scope: object, key: Key, took: number, isKept: boolean): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    if (isKept) entry.keys.push(key);
+    if (isKept) entry.keys.add(key);
     this.record('created', { key, took }, { scope });
   }
 
@@ -489,7 +474,6 @@ export class Store {
     if (!entry) return;
     entry.held = this.#asked.get(by) ?? this.takes(scope, {});
     entry.held.last = entry.where ?? entry.held.last;
-    entry.kind.isOfTransactions = true;
   }
 
   begun(scope: object, took: number): void {
@@ -527,7 +511,8 @@ export class Store {
   finished(scope: object, outcome: Exclude<Outcome, 'refused'>, took: number, error: unknown): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    this.#leaves(scope, entry);
+    entry.inTransaction = false;
+    this.releases(scope);
     this.#transactions[outcome]++;
     entry.request?.transactionFinished(outcome);
     this.record(FINAL_STEP[outcome], { took }, { scope, error });
@@ -628,36 +613,14 @@ export class Store {
     this.#touch(record);
   }
 
-  /** @param isOlder - than the recording */
-  #open(scope: Container, kind: Kind, isOlder: boolean, request: RequestRecord | undefined): void {
+  #open(scope: Container, box: string, request?: RequestRecord, where?: Where): void {
     const opened = this.now();
-    const entry: OpenedScope = {
-      id: ++this.#ids,
-      kind,
-      opened,
-      request,
-      record: request?.scopeOpened(kind.box, opened),
-      where: isOlder || kind.isOfTransactions ? undefined : this.#lineOf(scope, kind, request),
-      keys: [],
-      inTransaction: false,
-      held: undefined,
-      leaked: false,
-    };
+    const record = request?.scopeOpened(box, opened);
+    const facts = { id: ++this.#ids, box, opened, request, record, where };
+    const entry: OpenedScope = { ...facts, keys: new Set(), inTransaction: false, held: undefined, leaked: false };
     this.#scopes.set(scope, entry);
     keepNewest(this.#openScopes, entry, MOST_OPEN);
     if (request) request.version = ++this.#version;
-  }
-
-  #lineOf(scope: Container, { box }: Kind, request: RequestRecord | undefined): Where {
-    // oxlint-disable-next-line typescript/unbound-method -- names the call that the stack begins below
-    const { createScope } = scope;
-    return request?.scopes === 1 ? this.#lines.of(request.name, box, createScope) : new Where(createScope);
-  }
-
-  /** The scope has no transaction and no connection any more, with or without a known outcome. */
-  #leaves(scope: object, entry: OpenedScope): void {
-    entry.inTransaction = false;
-    this.releases(scope);
   }
 
   #now(pool: Now['pool']): Now {
@@ -666,30 +629,31 @@ export class Store {
     const old = now - this.#options.limitMs;
     // The application scope is open all the time.
     const aged = open.filter(({ id, opened }) => id > 1 && opened <= old);
-    const works = new Map<string, number>();
-    for (const { request } of aged) if (request?.isWork) works.set(request.name, (works.get(request.name) ?? 0) + 1);
-    for (const entry of aged) {
-      const { leaked, request } = entry;
-      // While its request is in progress, the scope is only slow. When work is over, nothing but its scope says.
-      if (!leaked && request && (request.over || (works.get(request.name) ?? 0) >= MANY_OPEN))
-        this.#leak(entry, request);
-    }
+    for (const same of groupedBy(aged, ({ request }) => request?.name ?? ''))
+      for (const entry of same) {
+        const { leaked, request } = entry;
+        // While its request is in progress, the scope is only slow. When work is over, nothing but its scope says.
+        const isLeak = request && (request.over || (request.isWork && same.length >= MANY_OPEN));
+        if (isLeak && !leaked) this.#leak(entry, request);
+      }
     for (const held of this.#holding.values()) {
       if (held.since > old) break;
       if (!held.leaked && held.request?.over) this.#leakOfConnection(held, held.request);
     }
     this.#noticeStopped(now);
-    const kinds = groupedBy(open, ({ kind }) => kind.box).map((same) => {
+    const kinds = groupedBy(open, ({ box }) => box).map((same) => {
       const leaks = same.filter(({ leaked }) => leaked).length;
-      return { box: same[0]?.kind.box ?? '', open: same.length, leaks };
+      return { box: same[0].box, open: same.length, leaks };
     });
     return {
       arrived: this.arrived,
       kinds: kinds.slice(0, MOST_KINDS),
-      scopes: alikeOf(aged).map(([oldest, count]): OpenScope => {
-        const { id, kind, opened, where } = oldest;
-        return { id, count, box: kind.box, age: now - opened, where: where?.line };
-      }),
+      scopes: groupedBy(aged, ({ box, where }) => `${box} ${where?.line}`)
+        .slice(0, MOST_SHOWN)
+        .map((same): OpenScope => {
+          const { id, box, opened, where } = same[0];
+          return { id, count: same.length, box, age: now - opened, where: where?.line };
+        }),
       transactions: { open: open.filter(({ inTransaction }) => inTransaction).length, ...this.#transactions },
       pool,
     };
@@ -697,8 +661,7 @@ export class Store {
 
   /** Each scope is an occurrence: a leak that grows has to be seen growing. */
   #leak(entry: OpenedScope, request: RequestRecord): void {
-    const { record, where } = entry;
-    const { box } = entry.kind;
+    const { record, where, box } = entry;
     entry.leaked = true;
     if (record) record.facts.place = where;
     const key = this.#hanging(entry);
@@ -716,16 +679,15 @@ export class Store {
   #hanging(entry: OpenedScope): string | undefined {
     const scope = this.#options.open?.().find((one) => this.#scopes.get(one) === entry);
     if (!scope?.disposed || openScopes(scope).length > 0) return undefined;
-    const left = new Set<string>();
-    for (const { key, instance } of instancesOf(scope)) if (hasDisposer(instance)) left.add(label(key));
-    return entry.keys.map(label).findLast((key) => left.has(key));
+    const left = new Set(instancesOf(scope).flatMap(({ key, instance }) => (hasDisposer(instance) ? [key] : [])));
+    const key = [...entry.keys].findLast((one) => left.has(one));
+    return key && label(key);
   }
 
   disposed(scope: object, key: Key, error: unknown): void {
     const entry = this.#scopes.get(scope);
     if (!entry) return;
-    const at = entry.keys.lastIndexOf(key);
-    if (at !== -1) entry.keys.splice(at, 1);
+    entry.keys.delete(key);
     this.record('disposed', { key, place: Where.of(error) }, { scope, error });
   }
 
@@ -740,12 +702,6 @@ export class Store {
     this.#note(request, signOf({ kind: 'leak', cause, where, about: 'connection', fix }));
   }
 }
-
-/** The oldest scope of each kind and line, and how many there are. */
-const alikeOf = (scopes: readonly OpenedScope[]): [OpenedScope, number][] =>
-  groupedBy(scopes, ({ kind, where }) => `${kind.box} ${where?.line}`)
-    .slice(0, MOST_SHOWN)
-    .map((same) => [same[0] as OpenedScope, same.length]);
 
 /** So many scopes of the same work are not in use at the same time. */
 const MANY_OPEN = 20;
@@ -767,9 +723,9 @@ const lineOf = ({ request, until, last }: Held): string | undefined =>
 /** By route and line, the longest first. */
 function sharesOf(held: readonly Held[], from: number, to: number): Share[] {
   const groups = groupedBy(held, (one) => `${one.request?.name} ${lineOf(one)}`);
-  const shares = groups.map(([one, ...others]): Share => {
-    const took = [one as Held, ...others].reduce((sum, each) => sum + shareOf(each, from, to), 0);
-    return { name: one?.request?.name ?? OUTSIDE, where: one && lineOf(one), took };
+  const shares = groups.map((same): Share => {
+    const took = same.reduce((sum, one) => sum + shareOf(one, from, to), 0);
+    return { name: same[0].request?.name ?? OUTSIDE, where: lineOf(same[0]), took };
   });
   return shares.toSorted((one, other) => other.took - one.took).slice(0, MOST_SHOWN);
 }

@@ -1,18 +1,10 @@
 import { ms } from './names.js';
 import { BUSY_POOL, causeOf, fixOf, NEXT_RUN, type Sign, type TroubleKind } from './signs.js';
-import type { Mutable } from './requests.js';
+import type { Mutable, RequestRecord } from './requests.js';
 import type { Trouble } from './wire.js';
 
 /** The line of the class or factory of a service. */
 export type Definition = (key: string) => string | undefined;
-
-/** The request in which a trouble occurred. */
-export interface Occurrence {
-  readonly id: number;
-  readonly name: string;
-  /** Its client got no response, or one of 5xx. */
-  readonly failed: boolean;
-}
 
 interface Group extends Mutable<Pick<Trouble, 'count' | 'failed' | 'first' | 'last' | 'lost'>> {
   sign: Sign;
@@ -57,7 +49,7 @@ export class Troubles {
   }
 
   /** Adds an occurrence. A cause beyond the number that is kept replaces the one that has not occurred for longest. */
-  add(sign: Sign, at: number, request?: Occurrence): void {
+  add(sign: Sign, at: number, request?: Pick<RequestRecord, 'failed' | 'id' | 'name'>): void {
     const { kind, lost = 0, fails = false, shares = [] } = sign;
     const name = nameOf(sign);
     const group = this.#groups.get(name) ?? groupOf(sign, at);
@@ -102,24 +94,18 @@ export class Troubles {
   }
 
   #read({ sign, shares, victims, victimRoutes, stopped, routes, requests, ...counts }: Group): Trouble {
-    const cause = causeOf(sign, this.#definition);
-    const holders = [...shares].toSorted(([, one], [, other]) => other - one);
+    const own = causeOf(sign, this.#definition);
+    const shown = { ...own, ...(counts.count > 1 && shares.size > 0 && waitsOf(counts, shares)) };
     const also =
       victims === 0 || sign.kind === 'fails each time'
         ? ''
         : `; ${victims} other requests were slow or failed for it: ${[...victimRoutes].join(', ')}`;
-    const isMany = counts.count > 1 && holders.length > 0;
-    const all = holders.reduce((sum, [, took]) => sum + took, 0);
-    const isBusy = (holders[0]?.[1] ?? 0) < all / 2;
-    const ofPool = isMany && { fix: isBusy ? BUSY_POOL : fixOf('pool') };
-    const what = isMany ? poolCause(counts, holders) : cause.cause;
-    const where = (isMany ? holders[0]?.[0].split(', ').at(1) : undefined) ?? cause.where;
+    const cause = [`${shown.cause}${also}`, ...stopped].join('. ');
+    const fix = stopped.length > 0 ? `${NEXT_RUN}. ${shown.fix}` : shown.fix;
+    const where = shown.where ?? own.where;
     // The caller is that of its own line.
-    const caller = where === cause.where ? cause.caller : undefined;
-    const times = { ...counts, routes: [...routes], requests: [...requests] };
-    const ofStopped = stopped.length > 0 && { fix: `${NEXT_RUN}. ${cause.fix}` };
-    const sentence = [`${what}${also}`, ...stopped].join('. ');
-    return { ...cause, ...ofPool, ...ofStopped, where, caller, cause: sentence, ...times };
+    const caller = where === own.where ? own.caller : undefined;
+    return { ...shown, cause, fix, where, caller, ...counts, routes: [...routes], requests: [...requests] };
   }
 }
 
@@ -152,15 +138,12 @@ function merge(head: Group, { sign, ...other }: Group): Group {
   }
   head.failed += other.failed;
   head.lost += other.lost;
-  for (const [holder, took] of sign.kind === head.sign.kind ? other.shares : []) addTo(head.shares, holder, took);
-  if (sign.kind === head.sign.kind) {
-    head.count += other.count;
-    for (const request of other.requests) newest(head.requests, request);
-    for (const route of other.routes) head.routes.add(route);
-  } else {
-    head.victims += other.count;
-    for (const route of other.routes) head.victimRoutes.add(route);
-  }
+  const isSame = sign.kind === head.sign.kind;
+  for (const route of other.routes) (isSame ? head.routes : head.victimRoutes).add(route);
+  head[isSame ? 'count' : 'victims'] += other.count;
+  if (!isSame) return head;
+  for (const [holder, took] of other.shares) addTo(head.shares, holder, took);
+  for (const request of other.requests) newest(head.requests, request);
   return head;
 }
 
@@ -184,10 +167,17 @@ function byHarm(one: Group, other: Group): number {
   return a.map((number, i) => (b[i] ?? 0) - number).find((difference) => difference !== 0) ?? 0;
 }
 
-function poolCause({ count, lost }: Pick<Group, 'count' | 'lost'>, holders: readonly [string, number][]): string {
-  const all = holders.reduce((sum, [, took]) => sum + took, 0);
-  const most = holders.slice(0, MOST_HOLDERS).map(([who, took]) => `${Math.round((100 * took) / all)} % ${who}`);
-  return `Requests waited for a connection ${count} times, for ${ms(lost)} in all; of the time of the connections took ${most.join('; ')}`;
+/** Several waits for a connection, by the holders of all of them. */
+function waitsOf(
+  { count, lost }: Pick<Group, 'count' | 'lost'>,
+  shares: Group['shares'],
+): Pick<Trouble, 'cause' | 'fix' | 'where'> {
+  const holders = [...shares].toSorted(([, one], [, other]) => other - one).slice(0, MOST_HOLDERS);
+  const all = [...shares.values()].reduce((sum, took) => sum + took, 0);
+  const most = holders.map(([who, took]) => `${Math.round((100 * took) / all)} % ${who}`);
+  const cause = `Requests waited for a connection ${count} times, for ${ms(lost)} in all; of the time of the connections took ${most.join('; ')}`;
+  const [[first, longest] = ['', 0]] = holders;
+  return { cause, fix: longest < all / 2 ? BUSY_POOL : fixOf('pool'), where: first.split(', ').at(1) };
 }
 
 function addTo(shares: Map<string, number>, holder: string, took: number): void {
