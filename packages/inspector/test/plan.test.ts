@@ -1,32 +1,12 @@
-import { hasMariadb, hasPostgres, openMariadbDatabase, openSchema } from '@ambit/test-kit';
-import type { DatabasePool } from '@ambit/transaction';
-import { createPostgresPool } from '@ambit/transaction/postgres';
-import { createSqlitePool } from '@ambit/transaction/sqlite';
+import { databases, hasPostgres } from '@ambit/test-kit';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { planOf } from '../src/plan.js';
 
-const POOLS: Readonly<Record<string, () => Promise<DatabasePool>>> = {
-  ...(hasPostgres && {
-    PostgreSQL: async () => {
-      const schema = await openSchema();
-      onTestFinished(() => schema.drop());
-      return createPostgresPool({ connectionString: schema.url(), max: 1 });
-    },
-  }),
-  SQLite: async () => createSqlitePool({ path: ':memory:' }),
-  ...(hasMariadb && {
-    MariaDB: async () => {
-      const database = await openMariadbDatabase();
-      onTestFinished(() => database.drop());
-      return database.pool({ max: 1 });
-    },
-  }),
-};
-
-describe.each(Object.entries(POOLS))('the plan of a statement on %s', (name, open) => {
+const available = databases.filter(({ missing }) => !missing);
+describe.each(available)('the plan of a statement on $name', ({ name, open }) => {
   it('is that of any values, names the table or index, changes nothing and shows no value', async () => {
-    const pool = await open();
-    onTestFinished(() => pool.close());
+    const { pool, drop } = await open({ writers: 1 });
+    onTestFinished(drop);
     await pool.query('CREATE TABLE parts (id INTEGER PRIMARY KEY, name VARCHAR(20), level INTEGER)');
     await pool.query("INSERT INTO parts VALUES (1, 'canary', 4711), (2, 'other', 1)");
     for (const [sql, shown] of [
@@ -46,8 +26,8 @@ describe.each(Object.entries(POOLS))('the plan of a statement on %s', (name, ope
 });
 
 it.runIf(hasPostgres)('a scan that keeps few of its rows names the index that it lacks', async () => {
-  const pool = await POOLS['PostgreSQL']!();
-  onTestFinished(() => pool.close());
+  const { pool, drop } = await databases.find(({ dialect }) => dialect === 'postgres')!.open();
+  onTestFinished(drop);
   await pool.query('CREATE TABLE visits (id integer PRIMARY KEY, "petName" varchar, day integer)');
   await pool.query('INSERT INTO visits SELECT i, i % 100, i FROM generate_series(1, 5000) i');
   await pool.query('ANALYZE visits');
