@@ -29,7 +29,7 @@ export class Drawing {
     });
     const problems = this.#problems().map(({ code, message, key, path, tags }): GraphProblem => {
       const keys = path.length > 0 ? path : key === undefined ? [] : [key];
-      return { code, message, path: wayAlong(keys.map(label), boxOf(tags), drawn, edges) };
+      return { code, message, path: wayAlong(keys.map(label), boxOf(tags), { nodes: drawn, edges }) };
     });
     return { boxes: boxesOf(lineageOf(this.#container), this.#scopes), nodes: drawn, edges, problems };
   }
@@ -119,8 +119,7 @@ function boxesOf(lineage: Lineage, scopes: readonly ScopeDeclaration[], parent?:
 function wayAlong(
   keys: readonly string[],
   box: string,
-  nodes: readonly ServiceNode[],
-  edges: GraphView['edges'],
+  { nodes, edges }: Pick<GraphView, 'edges' | 'nodes'>,
 ): string[] {
   const way: string[] = [];
   for (const key of keys) {

@@ -33,7 +33,6 @@ const REFUSED =
   'Without a token the inspector responds only where NODE_ENV is development, to clients on this machine: open it as localhost, without a proxy in between. For all else, set the option `token`.';
 /** Without the message of the error: it may come from a predicate of the application, and contain values. */
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
-const LONGEST_MESSAGE = 65_536;
 
 /** Handles every request below the path of the inspector: its page, what has changed on it, and each tool by its name. */
 export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
@@ -52,7 +51,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     if (name === '') return void response.writeHead(303, { location: `${path}/` }).end();
     if (access === 'token required') return tokenRequired(response);
     if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
-    if (name === '/mcp') return handleMcp(request, response, await bodyOf(request), call);
+    if (name === '/mcp') return handleMcp(request, response, call);
     if (name === '/') return sendFile(response, 'index.html');
     if (name === '/state')
       return sendJson(response, changes(searchParams.get('boot'), Number(searchParams.get('since'))));
@@ -94,15 +93,4 @@ function tokenRequired(response: ServerResponse): void {
   const basic = 'Basic realm="The token of the inspector, as password", charset="UTF-8"';
   response.setHeader('www-authenticate', ['Bearer', basic]);
   sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
-}
-
-/** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const parts: Buffer[] = [];
-  let length = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    length += part.length;
-    if (length <= LONGEST_MESSAGE) parts.push(part);
-  }
-  return length <= LONGEST_MESSAGE ? Buffer.concat(parts).toString() : undefined;
 }

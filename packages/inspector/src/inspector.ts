@@ -13,7 +13,7 @@ import { type InspectorOptions, type Settings, settingsOf } from './options.js';
 import { planOf } from './plan.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
-import { Growth, measure } from './trend.js';
+import { growthOf, measure } from './trend.js';
 import { type Facts, readTool } from './tools.js';
 import type { State } from './wire.js';
 
@@ -53,7 +53,7 @@ export class Inspector {
   watching = false;
   readonly #settings: Settings;
   readonly #drawing: Drawing;
-  readonly #growth: Growth;
+  readonly #growth: ReturnType<typeof growthOf>;
   readonly #request = new AsyncLocalStorage<RequestRecord | undefined>();
   /** While it records. */
   #store: Store | undefined;
@@ -75,7 +75,7 @@ export class Inspector {
     this.enabled = enabled;
     this.#settings = settings;
     this.#drawing = new Drawing(container, settings.scopes);
-    this.#growth = new Growth(container);
+    this.#growth = growthOf(container);
     if (enabled) {
       observeCreations(container);
       container.defer(() => this.close());
@@ -146,7 +146,7 @@ export class Inspector {
     // When somebody begins to look, the application has registered what it has.
     if (since === 0) store.graphIs(this.#drawing.signs());
     const { container, always } = this.#settings;
-    for (const sign of this.#growth.look(store.arrived, (key) => this.#drawing.definition(key))) store.noticed(sign);
+    for (const sign of this.#growth(store.arrived, (key) => this.#drawing.definition(key))) store.noticed(sign);
     return { boot: this.#boot, always, ...store.state(poolOf(container), since) };
   }
 

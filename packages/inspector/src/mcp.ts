@@ -35,21 +35,17 @@ const RESULTS = new Map<string, object>([
   ['tools/list', { tools: LISTED }],
 ]);
 
+const LONGEST_MESSAGE = 65_536;
 /** The codes of JSON-RPC. */
 const CODES = { noJson: -32_700, invalidRequest: -32_600, noMethod: -32_601, invalidParams: -32_602 };
 
 /**
  * The facts of the inspector as tools of the Model Context Protocol: its transport "streamable HTTP", in which each message is a POST and each
  * response is JSON. There is no session and no stream, because no tool tells anything by itself.
- *
- * @param text - the body; undefined if it was too long
  */
-export async function handleMcp(
-  { method, headers }: IncomingMessage,
-  response: ServerResponse,
-  text: string | undefined,
-  call: Call,
-): Promise<void> {
+export async function handleMcp(request: IncomingMessage, response: ServerResponse, call: Call): Promise<void> {
+  const { method, headers } = request;
+  const text = await bodyOf(request);
   const fail = (status: number, message: string, code = CODES.invalidRequest): void =>
     send(response, status, { jsonrpc: '2.0', id: null, error: { code, message } });
   // Clients ask by GET for a stream, and by DELETE for the end of a session: 405 says that there is neither.
@@ -90,6 +86,17 @@ function isMessage(one: unknown): one is Message {
   const { jsonrpc, id, method, params = {} } = Object(one) as Message;
   const isId = ['string', 'number', 'undefined'].includes(typeof id);
   return jsonrpc === '2.0' && isId && typeof method === 'string' && typeof params === 'object';
+}
+
+/** Undefined if it is too long. It is read to its end all the same: stopping would close the connection before the response. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    length += part.length;
+    if (length <= LONGEST_MESSAGE) parts.push(part);
+  }
+  return length <= LONGEST_MESSAGE ? Buffer.concat(parts).toString() : undefined;
 }
 
 function send(response: ServerResponse, status: number, message: unknown): void {

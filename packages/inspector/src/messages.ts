@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { causesOf } from './names.js';
+import type { Where } from './where.js';
 
 /** The lines of a statement that begins where an error was thrown. */
 const LINES_AFTER = 6;
@@ -13,10 +14,7 @@ const MOST_FILES = 50;
  *
  * @param place - the file and line where it was thrown, if that is the application's
  */
-export function messageOf(
-  error: unknown,
-  place?: { readonly path: string; readonly line: number },
-): string | undefined {
+export function messageOf(error: unknown, place?: Where['source']): string | undefined {
   try {
     for (const one of causesOf(error)) {
       const first = one instanceof AggregateError ? (one.errors[0] as unknown) : undefined;

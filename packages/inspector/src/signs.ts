@@ -194,7 +194,7 @@ const RULES = {
     find: ({ steps }, limits) =>
       of(steps, 'scope')
         .filter(({ where }) => where !== undefined)
-        .map((step) => ({ ...leakOf(step.box, step.where, limits), step })),
+        .map((step) => ({ ...leakOf(step, limits), step })),
   },
   aborted: {
     fix: 'The client has disconnected. If it did not do so by itself, the request takes longer than its time limit.',
@@ -503,9 +503,6 @@ function repeatedCalls({ steps }: RequestDetails): Evidence[] {
   });
 }
 
-/** A call that is tried again until it succeeds. */
-const isRetried = (calls: readonly Step[]): boolean => calls.slice(0, -1).every(hasFailed);
-
 /** Statements with one text, and calls to one server from one line, before the response; not those that are retried. */
 function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evidence[] {
   const undone = new Set(of(steps, 'rollback').map(({ span }) => span));
@@ -516,7 +513,9 @@ function alike({ steps, dropped, milliseconds = Infinity }: RequestDetails): Evi
   );
   return groups.flatMap((same): Evidence[] => {
     const isPaged = same.reduce((sum, { rows = 0 }) => sum + rows, 0) >= PAGE * same.length;
-    if (same.length < MOST_ALIKE || isPaged || (same[0].kind === 'call' && isRetried(same))) return [];
+    // A call that is tried again until it succeeds.
+    const isRetried = same[0].kind === 'call' && same.slice(0, -1).every(hasFailed);
+    if (same.length < MOST_ALIKE || isPaged || isRetried) return [];
     const lines = groupedBy(same, ({ where = '' }) => where);
     const [[step] = []] = lines.toSorted((one, other) => other.length - one.length);
     const { kind, sql, host, where } = step ?? {};
@@ -640,13 +639,9 @@ function idlesOf({ steps }: RequestDetails, forSecond: boolean): Evidence[] {
 }
 
 /** A scope that is still open, or was closed long after the response of its request. */
-export function leakOf(
-  box: string | undefined,
-  where: string | undefined,
-  { limitMs }: Limits,
-  after = 'after its request was complete',
-): Evidence {
-  const cause = `A scope (${box}) is open for more than ${limitMs / 1000} s ${after}`;
+export function leakOf({ box, where }: Pick<Step, 'box' | 'where'>, { limitMs }: Limits, after?: string): Evidence {
+  const since = after ?? 'after its request was complete';
+  const cause = `A scope (${box}) is open for more than ${limitMs / 1000} s ${since}`;
   return { cause, where, about: box };
 }
 

@@ -123,7 +123,7 @@ export class Store {
   #version = 0;
   /** The version with the newest trouble. */
   #noticedAt = 0;
-  readonly #troubles: Troubles;
+  readonly #troubles = new Troubles();
   /** The errors that a record names, and the request whose handler threw one: an error may hold anything, so none is kept. */
   readonly #named = new WeakSet();
   readonly #thrown = new WeakMap<object, RequestRecord>();
@@ -148,7 +148,6 @@ export class Store {
     this.#options = options;
     this.now = options.now;
     this.origin = options.origin;
-    this.#troubles = new Troubles(options.definition);
     for (const scope of [application, ...open]) this.#open(scope, boxOf(lineageOf(scope)));
   }
 
@@ -411,19 +410,15 @@ export class Store {
       const name = this.#nameOf('threw', error, { place });
       const facts = { cause: `Nobody handled a rejection: ${name}`, where: place?.line, error: name, fails: true };
       const sign = signOf({ kind: 'unhandled', ...facts });
-      this.noticed(sign, this.current());
-      this.#endsRuns(error, sign);
+      const request = this.current();
+      this.noticed(sign, request);
+      // A timer or a loop whose code it has left may begin no more. One of a request has left nothing else.
+      if (request?.isWork === false || !(error instanceof Error)) return;
+      for (const runs of this.#runs.values())
+        if (runs.place?.isPassedBy(error)) runs.troubles = [...runs.troubles, sign.id];
     } catch {
       // An object that an application throws may throw when it is read.
     }
-  }
-
-  /** A timer or a loop whose code an error has left may begin no more. An error of a request has left nothing else. */
-  #endsRuns(error: unknown, { id }: Sign): void {
-    if (!(error instanceof Error) || this.current()?.isWork === false) return;
-    const own = this.origin()?.name;
-    for (const [name, runs] of this.#runs)
-      if (name === own || runs.place?.isPassedBy(error)) runs.troubles = [...runs.troubles, id];
   }
 
   #clock(time: number): string {
@@ -548,7 +543,8 @@ export class Store {
     const kept = new Set([...this.#newest.values(), ...this.#troubled.values(), ...this.#sampled]);
     const changed = [...kept].filter(({ version }) => version > since);
     const requests = changed.toSorted((one, other) => one.id - other.id).map(({ summary }) => ({ ...summary }));
-    const troubles = since === 0 || this.#noticedAt > since ? { troubles: this.#troubles.all() } : {};
+    const troubles =
+      since === 0 || this.#noticedAt > since ? { troubles: this.#troubles.all(this.#options.definition) } : {};
     return { version: this.#version, now, process, requests, ...troubles };
   }
 
@@ -672,7 +668,7 @@ export class Store {
       return this.#note(request, signOf({ kind: 'failed disposal', cause, about: key, service: key, fix }));
     }
     const after = request.over ? undefined : `beside ${MANY_OPEN - 1} or more of the same work`;
-    this.#note(request, signOf({ kind: 'leak', ...leakOf(box, where?.line, this.#options, after) }));
+    this.#note(request, signOf({ kind: 'leak', ...leakOf({ box, where: where?.line }, this.#options, after) }));
   }
 
   /** The newest instance that has to be disposed and is not, where the scope is being disposed. */

@@ -2,6 +2,7 @@ import type { Container } from '@ambit/container';
 import { instancesOf } from '@ambit/container/tools';
 import { label } from './names.js';
 import { type Sign, signOf } from './signs.js';
+import type { Definition } from './troubles.js';
 import type { Store } from './store.js';
 import { collectionsOf } from './v8.js';
 
@@ -35,39 +36,35 @@ const MOST_SAMPLES = 30;
 const LEAST_GROWTH = 50;
 const LEAST_REQUESTS = 20;
 
-/** Looks, while somebody looks at a page, at the sizes of what the singletons of an application hold. */
-export class Growth {
-  readonly #container: Container;
-  readonly #samples = new Map<string, Sample[]>();
-  #next = 0;
-
-  constructor(container: Container) {
-    this.#container = container;
-  }
-
-  /** The collections that grow with the requests, each again when it has grown by half. @param arrived - the number of requests until now */
-  look(arrived: number, definition: (key: string) => string | undefined): Sign[] {
-    if (performance.now() < this.#next || this.#container.disposed) return [];
-    this.#next = performance.now() + SAMPLE_MS;
-    const singletons = instancesOf(this.#container).filter(({ instance }) => typeof instance === 'object');
+/**
+ * Looks, while somebody looks at a page, at the sizes of what the singletons of an application hold. The returned function finds the
+ * collections that grow with the requests, each again when it has grown by half.
+ */
+export function growthOf(container: Container): (arrived: number, definition: Definition) => Sign[] {
+  const samples = new Map<string, Sample[]>();
+  let next = 0;
+  return (arrived, definition) => {
+    if (performance.now() < next || container.disposed) return [];
+    next = performance.now() + SAMPLE_MS;
+    const singletons = instancesOf(container).filter(({ instance }) => typeof instance === 'object');
     const found = collectionsOf(singletons.map(({ instance }) => instance as object));
     return found.flatMap((collections, i) =>
       collections.flatMap(({ name, type, size }): Sign[] => {
         const key = label(singletons[i]?.key ?? '');
         const about = `${key}.${name}`;
-        const samples = this.#samples.get(about) ?? [];
-        const shrank = size < (samples.at(-1)?.size ?? 0);
-        const kept = shrank ? [] : samples.slice(-MOST_SAMPLES);
-        this.#samples.set(about, [...kept, { size, arrived }]);
+        const before = samples.get(about) ?? [];
+        const shrank = size < (before.at(-1)?.size ?? 0);
+        const kept = shrank ? [] : before.slice(-MOST_SAMPLES);
+        samples.set(about, [...kept, { size, arrived }]);
         const first = kept.at(0);
         const [grown, came] = [size - (first?.size ?? 0), arrived - (first?.arrived ?? 0)];
         const isGrowing = kept.length + 1 >= SAMPLES && grown >= LEAST_GROWTH && grown >= came / 2;
         if (!isGrowing || came < LEAST_REQUESTS) return [];
-        this.#samples.set(about, []);
+        samples.set(about, []);
         const field = name === '' ? '' : ` ${name} of`;
         const cause = `The ${type}${field} ${key}, a singleton, grew from ${size - grown} to ${size} entries while ${came} requests came`;
         return [signOf({ kind: 'growing', cause, about, where: definition(key) })];
       }),
     );
-  }
+  };
 }

@@ -42,11 +42,6 @@ const HARMLESS: ReadonlySet<TroubleKind> = new Set([
 export class Troubles {
   /** In the order in which each occurred last. */
   readonly #groups = new Map<string, Group>();
-  readonly #definition: Definition;
-
-  constructor(definition: Definition = () => undefined) {
-    this.#definition = definition;
-  }
 
   /** Adds an occurrence. A cause beyond the number that is kept replaces the one that has not occurred for longest. */
   add(sign: Sign, at: number, request?: Pick<RequestRecord, 'failed' | 'id' | 'name'>): void {
@@ -79,7 +74,7 @@ export class Troubles {
   }
 
   /** Each incident once, by harm: what follows from another one counts there. */
-  all(): Trouble[] {
+  all(definition?: Definition): Trouble[] {
     const heads: Group[] = [];
     // Those that follow from nothing are first, and those that follow from any of the others last.
     const rankOf = ({ sign: { kind, into = [] } }: Group): number => (kind === 'stopped' ? MOST_GROUPS : into.length);
@@ -90,23 +85,24 @@ export class Troubles {
       // A machine that was busy is no trouble of the application.
       else if (group.sign.into?.[0] !== 'blocked loop') heads.push(merge(groupOf(group.sign, group.first), group));
     }
-    return heads.toSorted(byHarm).map((group) => this.#read(group));
+    return heads.toSorted(byHarm).map((group) => read(group, definition));
   }
+}
 
-  #read({ sign, shares, victims, victimRoutes, stopped, routes, requests, ...counts }: Group): Trouble {
-    const own = causeOf(sign, this.#definition);
-    const shown = { ...own, ...(counts.count > 1 && shares.size > 0 && waitsOf(counts, shares)) };
-    const also =
-      victims === 0 || sign.kind === 'fails each time'
-        ? ''
-        : `; ${victims} other requests were slow or failed for it: ${[...victimRoutes].join(', ')}`;
-    const cause = [`${shown.cause}${also}`, ...stopped].join('. ');
-    const fix = stopped.length > 0 ? `${NEXT_RUN}. ${shown.fix}` : shown.fix;
-    const where = shown.where ?? own.where;
-    // The caller is that of its own line.
-    const caller = where === own.where ? own.caller : undefined;
-    return { ...shown, cause, fix, where, caller, ...counts, routes: [...routes], requests: [...requests] };
-  }
+function read(group: Group, definition?: Definition): Trouble {
+  const { sign, shares, victims, victimRoutes, stopped, routes, requests, ...counts } = group;
+  const own = causeOf(sign, definition);
+  const shown = { ...own, ...(counts.count > 1 && shares.size > 0 && waitsOf(group)) };
+  const also =
+    victims === 0 || sign.kind === 'fails each time'
+      ? ''
+      : `; ${victims} other requests were slow or failed for it: ${[...victimRoutes].join(', ')}`;
+  const cause = [`${shown.cause}${also}`, ...stopped].join('. ');
+  const fix = stopped.length > 0 ? `${NEXT_RUN}. ${shown.fix}` : shown.fix;
+  const where = shown.where ?? own.where;
+  // The caller is that of its own line.
+  const caller = where === own.where ? own.caller : undefined;
+  return { ...shown, cause, fix, where, caller, ...counts, routes: [...routes], requests: [...requests] };
 }
 
 const nameOf = ({ id, kind, about = '' }: Sign): string => (kind === 'pool' ? `${id} ${about}` : id);
@@ -168,10 +164,7 @@ function byHarm(one: Group, other: Group): number {
 }
 
 /** Several waits for a connection, by the holders of all of them. */
-function waitsOf(
-  { count, lost }: Pick<Group, 'count' | 'lost'>,
-  shares: Group['shares'],
-): Pick<Trouble, 'cause' | 'fix' | 'where'> {
+function waitsOf({ count, lost, shares }: Pick<Group, 'count' | 'lost' | 'shares'>) {
   const holders = [...shares].toSorted(([, one], [, other]) => other - one).slice(0, MOST_HOLDERS);
   const all = [...shares.values()].reduce((sum, took) => sum + took, 0);
   const most = holders.map(([who, took]) => `${Math.round((100 * took) / all)} % ${who}`);

@@ -4,9 +4,7 @@ import { ContainerError } from '@ambit/container';
 import { accessOf } from '../src/access.js';
 import { Inspector, type InspectorOptions } from '../src/index.js';
 import { settingsOf } from '../src/options.js';
-import { createApp, hosts } from './support/app.js';
-
-const TOKEN = 'a token that is long enough';
+import { createApp, hosts, TOKEN } from './support/app.js';
 
 /** A request as the access control sees it. */
 const incoming = (from: string, headers: Record<string, string>): IncomingMessage =>

@@ -4,11 +4,10 @@ import { createSqlitePool } from '@ambit/transaction/sqlite';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Container, IContainer } from '@ambit/container';
 import type { RequestDetails, State } from '../src/wire.js';
-import { createApp, hosts, type Routes, type RunningApp, SCOPES } from './support/app.js';
+import { createApp, hosts, type Routes, type RunningApp, SCOPES, TOKEN } from './support/app.js';
 
 const OPENED = 'ambit:scope:opened';
 const LINE = expect.stringMatching(/^packages\/inspector\/test\/recording\.test\.ts:\d+(?::\d+)?$/) as string;
-const TOKEN = 'a token that is long enough';
 
 /** The channels of `@ambit/transaction` and the container themselves, on a real database. What is wrong, faults.test.ts says. */
 describe.each(hosts)('the inspector on $name', (host) => {

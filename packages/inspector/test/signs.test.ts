@@ -63,16 +63,6 @@ idle transaction: for what cannot be undone, and not only before BEGIN
 → idle transaction | where=b.ts:1:1 | fix=Call it in afterCommit()
 → slow call
 
-survived rollback: a call that changed something, and no other
-0 begin | span=1
-1 call | host=a:1 | method=POST | where=a.ts:1:1 | status=201
-2 call | host=b:1 | where=b.ts:1:1 | status=200
-3 call | host=c:1 | method=POST | where=c.ts:1:1 | status=404
-4 rollback | span=1
-5 call | host=d:1 | method=POST | where=d.ts:1:1 | status=201
-request | status=409 | outcome=rolled back
-→ survived rollback | where=a.ts:1:1 | cause=The call POST a:1 succeeded
-
 hidden failure: not of what was tried again
 1 statement | sql=UPDATE cars | error=PostgresError 23505
 2 statement | sql=UPDATE cars
@@ -152,14 +142,19 @@ N+1: writes are not read with one statement
 0-4 statement | sql=INSERT INTO a | where=a.ts:1:1
 → N+1 | fix=one INSERT
 
-survived rollback: only a write within a transaction that was rolled back
+survived rollback: only what changed something within a transaction that was rolled back
 0 begin | span=1
 1 statement | outside=yes | sql=INSERT INTO ledger | where=ledger.ts:1:1
 2 statement | outside=yes
+1 call | host=a:1 | method=POST | where=a.ts:1:1 | status=201
+2 call | host=b:1 | where=b.ts:1:1 | status=200
+2 call | host=c:1 | method=POST | where=c.ts:1:1 | status=404
 3 rollback | span=1
 4 statement | outside=yes | sql=INSERT INTO audit
+4 call | host=d:1 | method=POST | where=d.ts:1:1 | status=201
 request | status=400 | outcome=rolled back
 → survived rollback | where=ledger.ts:1:1
+→ survived rollback | where=a.ts:1:1 | cause=The call POST a:1 succeeded
 
 second connection: without a line of its own, that of the last statement before it
 0 begin | span=1

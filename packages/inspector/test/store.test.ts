@@ -10,7 +10,7 @@ import { signOf, signsOf } from '../src/signs.js';
 import { Troubles } from '../src/troubles.js';
 import { Store } from '../src/store.js';
 import { Where } from '../src/where.js';
-import { createApp, openRequest } from './support/app.js';
+import { createApp } from './support/app.js';
 
 const arrival = { method: 'GET', route: () => '/users' };
 
@@ -21,11 +21,13 @@ describe('the store', () => {
   let store: Store;
   let stop: () => void;
 
+  const open = (): Container => app.createScope({ tags: ['request'] });
   const request = (): Container => {
     current = store.arrive(arrival);
-    return openRequest(app);
+    return open();
   };
   const stepsOf = (kind: string) => store.request(current!.id)!.steps.filter((step) => step.kind === kind);
+  const kindsOf = () => store.state().troubles!.map((trouble) => trouble.kind);
   const kind = (box: string) => store.state().now.kinds.find((one) => one.box === box);
 
   beforeEach(() => {
@@ -38,7 +40,7 @@ describe('the store', () => {
 
   it('reports each scope that is open after the limit and its response, with the line that opened it', () => {
     request();
-    openRequest(app);
+    open();
     const leaking = current!;
     now = 5000;
     expect(store.state().requests).toMatchObject([{ troubles: [] }]);
@@ -47,7 +49,7 @@ describe('the store', () => {
     for (let i = 0; i < 305; i++) store.complete(store.arrive(arrival), 200);
     now = 5001;
     store.state();
-    const where = expect.stringContaining('app.ts') as string;
+    const where = expect.stringContaining('store.test.ts') as string;
     const causes = [{ kind: 'leak', where, step: 1 }, { kind: 'slow' }];
     expect(store.request(leaking.id)).toMatchObject({ open: 2, troubles: ['slow', 'leak'], causes });
     expect(kind('application > request')).toMatchObject({ open: 2, leaks: 2 });
@@ -96,12 +98,7 @@ describe('the store', () => {
       const fix = expect.stringContaining('Catch what one run throws') as string;
       const where = expect.stringContaining('store.test.ts') as string;
       expect(saying()).toMatchObject([{ fix, where, count: 1, failed: 1 }]);
-      expect(
-        store
-          .state()
-          .troubles!.map((one) => one.kind)
-          .toSorted(),
-      ).toEqual(kinds);
+      expect(kindsOf().toSorted()).toEqual(kinds);
     }
   });
 
@@ -141,12 +138,12 @@ describe('the store', () => {
   it('a route that was good and refuses all of a sudden is news, with both statuses', () => {
     for (const status of [200, 200, 401, 200, 200, 200, 200, 200, 401, 401, 401, 401, 503])
       store.complete(store.arrive(arrival), status);
-    expect(store.state().troubles!.filter(({ kind: one }) => one === 'turned')).toEqual([]);
+    expect(kindsOf()).not.toContain('turned');
     for (let i = 0; i < 9; i++) store.complete(store.arrive(arrival), 401);
     const cause = 'GET /users responded 200 before, and 401 to each of the last 5 requests';
     expect(store.state().troubles).toContainEqual(expect.objectContaining({ kind: 'turned', cause, count: 1 }));
     store.complete(store.arrive(arrival), 200);
-    expect(store.state().troubles!.filter(({ kind: one }) => one === 'turned')).toEqual([]);
+    expect(kindsOf()).not.toContain('turned');
   });
 
   it('keeps a bounded number of steps, and beyond it how a request came out', () => {
@@ -157,7 +154,7 @@ describe('the store', () => {
     const { steps, dropped, statements } = store.request(current.id)!;
     expect([steps.length, dropped, statements]).toEqual([502, 9501, 10_000]);
     expect(steps.slice(-2).map((step) => step.kind)).toEqual(['threw', 'responded']);
-    expect(store.state().troubles!.map((trouble) => trouble.kind)).toEqual(['failed handler', 'N+1']);
+    expect(kindsOf()).toEqual(['failed handler', 'N+1']);
   });
 
   it('counts an error that comes from a recorded one as the same', () => {

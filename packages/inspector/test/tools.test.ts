@@ -2,9 +2,8 @@ import { type IConnection, runInTransaction } from '@ambit/transaction';
 import { afterEach, describe, expect, it } from 'vitest';
 import { command } from '../src/command.js';
 import type { InspectorOptions } from '../src/index.js';
-import { createApp, hosts, type Routes, type RunningApp, SCOPES, storeOrder } from './support/app.js';
+import { createApp, hosts, type Routes, type RunningApp, SCOPES, storeOrder, TOKEN } from './support/app.js';
 
-const TOKEN = 'a token that is long enough';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 const routes: Routes = {

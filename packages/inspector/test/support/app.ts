@@ -44,14 +44,11 @@ const expressHost: Host = {
   start: async (options, routes, port = 0) => {
     const app = express();
     app.use(inspectorMiddleware(options), containerMiddleware(options.container));
-    for (const [path, handle] of Object.entries(routes)) {
-      const router = express.Router();
-      router.get('/:id', async (req, res) => {
+    for (const [path, handle] of Object.entries(routes))
+      app.get(`${path}/:id`, async (req, res) => {
         const result = await handle(req.container as Container, res);
         if (!res.headersSent) res.sendStatus(statusOf(result));
       });
-      app.use(path, router);
-    }
     app.use(
       ({ status = 500 }: { status?: number }, _req: unknown, res: express.Response, _next: unknown) =>
         void res.sendStatus(status),
@@ -84,6 +81,7 @@ const fastifyHost: Host = {
 
 export const hosts: readonly Host[] = [expressHost, fastifyHost];
 
+export const TOKEN = 'a token that is long enough';
 export const SCOPES: ScopeDeclaration = {
   tags: ['request'],
   scopes: [{ tags: ['transaction'], registers: ['IConnection'] }],
@@ -110,5 +108,3 @@ export function createApp(): Container {
 export async function storeOrder(connection: IConnection): Promise<void> {
   await connection.query("INSERT INTO orders VALUES ($1, 'a secret')");
 }
-
-export const openRequest = (app: Container): Container => app.createScope({ tags: ['request'] });
