@@ -15,11 +15,8 @@ const TYPES: Record<string, string> = {
   svg: 'image/svg+xml',
 };
 
-export interface HandlerParts extends Pick<Settings, 'isDevelopment' | 'path' | 'token'> {
-  readonly call: Call;
-  /** The changes since a version of the recording that the page shows. */
-  readonly changes: (boot: string | null, since: number) => State | undefined;
-}
+/** The changes since a version of the recording that the page shows. */
+type Changes = (boot: string | null, since: number) => State | undefined;
 
 const HEADERS = {
   'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -35,21 +32,23 @@ const REFUSED =
 const FAILED = 'The inspector failed. The message of the error is not shown, because it may contain values.';
 
 /** Handles every request below the path of the inspector: its page, what has changed on it, and each tool by its name. */
-export function createHandler(parts: HandlerParts): (request: IncomingMessage, response: ServerResponse) => void {
-  const { path, call, changes } = parts;
-
+export function createHandler(settings: Settings, call: Call, changes: Changes) {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const [header, value] of Object.entries(HEADERS)) response.setHeader(header, value);
     const { pathname, searchParams } = new URL(urlOf(request), 'http://inspector');
-    const name = pathname.slice(path.length);
+    const name = pathname.slice(settings.path.length);
     const { method } = request;
-    const access = accessOf(request, parts);
+    const access = accessOf(request, settings);
     if (access === 'refused') return sendText(response, 403, REFUSED);
     if (name !== '/mcp' && method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Only GET and HEAD are allowed');
     // Before the token: a browser sends the password to the folder of the address that asked for it, and not to the application.
-    if (name === '') return void response.writeHead(303, { location: `${path}/` }).end();
-    if (access === 'token required') return tokenRequired(response);
+    if (name === '') return void response.writeHead(303, { location: `${settings.path}/` }).end();
+    if (access === 'token required') {
+      const basic = 'Basic realm="The token of the inspector, as password", charset="UTF-8"';
+      response.setHeader('www-authenticate', ['Bearer', basic]);
+      return sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
+    }
     if (name.startsWith('/assets/')) return sendFile(response, name.slice('/assets/'.length));
     if (name === '/mcp') return handleMcp(request, response, call);
     if (name === '/') return sendFile(response, 'index.html');
@@ -60,7 +59,7 @@ export function createHandler(parts: HandlerParts): (request: IncomingMessage, r
     else sendJson(response, read.value);
   };
 
-  return (request, response) => {
+  return (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response).catch(() => {
       if (!response.headersSent) sendText(response, 500, FAILED);
       else response.destroy();
@@ -87,10 +86,4 @@ function sendJson(response: ServerResponse, value: unknown): void {
 
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
-}
-
-function tokenRequired(response: ServerResponse): void {
-  const basic = 'Basic realm="The token of the inspector, as password", charset="UTF-8"';
-  response.setHeader('www-authenticate', ['Bearer', basic]);
-  sendText(response, 401, 'Send the token: Authorization: Bearer <token>');
 }

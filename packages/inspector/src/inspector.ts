@@ -14,7 +14,7 @@ import { planOf } from './plan.js';
 import type { Arrival, RequestRecord } from './requests.js';
 import { Store } from './store.js';
 import { growthOf, measure } from './trend.js';
-import { type Facts, readTool } from './tools.js';
+import { type Call, type Facts, readTool } from './tools.js';
 import type { State } from './wire.js';
 
 /** For so long it records after the last look of a page, an agent or the terminal. */
@@ -83,13 +83,10 @@ export class Inspector {
     }
     const plan = async (sql: string): Promise<string[]> => planOf(container.resolve('IDatabasePool' as string), sql);
     const facts: Facts = { state: () => this.#state(), store: () => this.#store, plan, drawing: this.#drawing };
-    this.handle = createHandler({
-      ...settings,
-      call: (tool, args) => readTool(facts, tool, args, this.#look()),
-      changes: (boot, since) => {
-        this.#look();
-        return this.#state(boot === this.#boot ? since : 0);
-      },
+    const call: Call = (tool, args) => readTool(facts, tool, args, this.#look());
+    this.handle = createHandler(settings, call, (boot, since) => {
+      this.#look();
+      return this.#state(boot === this.#boot ? since : 0);
     });
   }
 

@@ -59,17 +59,15 @@ export function errorName(error: unknown): string {
   // It only says that the transaction is over: its cause says why.
   if (code === 'AMBIT_TX_FINISHED' && cause !== undefined) return errorName(cause);
   const state = sqlStateOf(error);
-  const meaning = isDeadlockOfMariaDb(error) ? SQLSTATES['40P01'] : SQLSTATES[state ?? ''];
+  // A deadlock of MariaDB has the SQLSTATE of every conflict.
+  const isDeadlock = causesOf(error).some((one) => (one as { errno?: unknown }).errno === 1213);
+  const meaning = SQLSTATES[isDeadlock ? '40P01' : (state ?? '')];
   // A time limit is an AbortSignal's: the class of its error is that of all errors of the web.
   const { name } = error.constructor === DOMException ? error : error.constructor;
   const { constraint, table } = violated(error);
   const what = [meaning, constraint && `of ${constraint}`, table && `on ${table}`];
   return [CLASS_NAME.test(name) ? name : 'Error', codeOf(error, state), state, ...what].filter(Boolean).join(' ');
 }
-
-/** It has the SQLSTATE of every conflict. */
-const isDeadlockOfMariaDb = (error: unknown): boolean =>
-  causesOf(error).some((one) => (one as { errno?: unknown }).errno === 1213);
 
 const DEEPEST_CAUSE = 10;
 

@@ -181,7 +181,11 @@ export class RequestRecord {
     const isLong = took !== undefined && took >= LONG_WAIT_MS;
     if (error !== undefined || isLong || status >= 500 || kind === 'finding') this.#isSuspicious = true;
     // Background work after the response took none of its time.
-    if ((kind === 'statement' || kind === 'call') && !this.over) this.#count(kind, facts);
+    if ((kind === 'statement' || kind === 'call') && !this.over) {
+      this.summary.rows += facts.rows ?? 0;
+      if (kind === 'statement') this.summary.statements++;
+      if (++this.#sent >= MOST_ALIKE || this.summary.rows >= MANY_ROWS) this.#isSuspicious = true;
+    }
     if (facts.outside) this.#hasOutside = true;
     if (kind === 'threw') this.hasThrown = true;
     const isSpared = error !== undefined || BAD.has(kind) || kind === 'responded';
@@ -230,12 +234,6 @@ export class RequestRecord {
     const steps = this.#records.toSorted((one, other) => one.at - other.at).map(readable);
     const isSettled = this.over && this.summary.open === 0;
     return { ...this.summary, steps, dropped: this.#dropped, ...(!isSettled && { elapsed: now - this.start }) };
-  }
-
-  #count(kind: 'call' | 'statement', { rows = 0 }: Facts): void {
-    this.summary.rows += rows;
-    if (++this.#sent >= MOST_ALIKE || this.summary.rows >= MANY_ROWS) this.#isSuspicious = true;
-    if (kind === 'statement') this.summary.statements++;
   }
 
   #complete(kind: 'aborted' | 'responded', now: number, facts: Facts, late = 0): void {

@@ -1,5 +1,6 @@
 import { ms } from './names.js';
 import { isWork } from './kinds.js';
+import type { Settings } from './options.js';
 import type { Cause, RequestDetails, Share, Step } from './wire.js';
 
 /** One occurrence of a trouble. Occurrences of the same kind, place, statement and error have one cause. */
@@ -17,7 +18,7 @@ export interface Evidence extends Omit<Cause, 'fix' | 'id' | 'kind'> {
   /** Work was lost, whatever the response says. */
   readonly fails?: boolean;
   /** The causes that it follows from, the first of which there is: `pool`, `second connection GET /orders`, `slow call src/bank.ts:1:2`, an id. */
-  readonly into?: readonly string[];
+  readonly into?: readonly string[] | undefined;
   /** The pool, where there are several. */
   readonly pool?: string | undefined;
   /** The holders of connections meanwhile. */
@@ -29,12 +30,7 @@ export interface Sign extends Evidence {
   readonly kind: TroubleKind;
 }
 
-export interface Limits {
-  /** A request that takes longer is slow. */
-  readonly slowMs: number;
-  /** A scope that is open for longer is a leak, once its request is complete. */
-  readonly limitMs: number;
-}
+export type Limits = Pick<Settings, 'limitMs' | 'slowMs'>;
 
 interface Rule {
   /** The fix, where the evidence has none of its own. */
@@ -70,7 +66,10 @@ const RULES = {
   },
   'failed statement': {
     fix: 'Read the SQLSTATE: the statement, its values or the schema is wrong.',
-    find: failedStatements,
+    find: (request) =>
+      (isFailure(request) ? failedAs('failed statement', request) : []).map((step) =>
+        evidence(step, `The database refused the statement: ${step.error}`),
+      ),
   },
   'failed commit': {
     fix: 'The database refused COMMIT and stored nothing: a deferred constraint.',
@@ -355,11 +354,6 @@ const failedAs = (kind: string, { steps }: RequestDetails): Step[] =>
   of(steps, 'statement').filter(({ error = '' }) => kindOf(error) === kind);
 
 const kindOf = (error: string): string | undefined => FAILURES.find(([, code]) => code.test(error))?.[0];
-
-function failedStatements(request: RequestDetails): Evidence[] {
-  const all = isFailure(request) ? failedAs('failed statement', request) : [];
-  return all.map((step) => evidence(step, `The database refused the statement: ${step.error}`));
-}
 
 const refusedCommits = ({ steps }: RequestDetails): Step[] =>
   of(steps, 'rollback').filter(({ error = '' }) => error.includes('AMBIT_TX_COMMIT_FAILED'));

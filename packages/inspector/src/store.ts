@@ -496,11 +496,7 @@ export class Store {
   }
 
   refused(parent: object): void {
-    this.#transactions.refused++;
-    const request = this.#scopes.get(parent)?.request;
-    if (!request) return;
-    request.transactionFinished('refused');
-    this.#touch(request);
+    this.#cameOut('refused', this.#scopes.get(parent)?.request);
   }
 
   finished(scope: object, outcome: Exclude<Outcome, 'refused'>, took: number, error: unknown): void {
@@ -508,10 +504,14 @@ export class Store {
     if (!entry) return;
     entry.inTransaction = false;
     this.releases(scope);
-    this.#transactions[outcome]++;
-    entry.request?.transactionFinished(outcome);
+    this.#cameOut(outcome, entry.request);
     this.record(FINAL_STEP[outcome], { took }, { scope, error });
-    if (entry.request) this.#touch(entry.request);
+  }
+
+  #cameOut(outcome: Outcome, request: RequestRecord | undefined): void {
+    this.#transactions[outcome]++;
+    request?.transactionFinished(outcome);
+    if (request) this.#touch(request);
   }
 
   /** The holders of a pool's connections while another request waited: all of them, and the one that had its connection for longest. */
@@ -598,8 +598,11 @@ export class Store {
   #judge(record: RequestRecord): void {
     if (!record.suspicious) return;
     for (const sign of signsOf(record.details(this.now()), this.#options)) {
+      // All failures of work that fails each time are on one card.
+      const isOfWork = record.isWork && sign.kind.startsWith('failed');
+      const into = isOfWork ? [...(sign.into ?? []), `fails each time ${record.name}`] : sign.into;
       // Once for each request and cause.
-      if (!record.has(sign)) this.#note(record, record.isWork ? ofWork(sign, record.name) : sign);
+      if (!record.has(sign)) this.#note(record, { ...sign, into });
     }
   }
 
@@ -703,11 +706,6 @@ export class Store {
 const MANY_OPEN = 20;
 
 const OUTSIDE = 'work outside of requests';
-
-/** All failures of work that fails each time are on one card. */
-function ofWork(sign: Sign, name: string): Sign {
-  return sign.kind.startsWith('failed') ? { ...sign, into: [...(sign.into ?? []), `fails each time ${name}`] } : sign;
-}
 
 const shareOf = ({ since, until = Infinity }: Held, from: number, to: number): number =>
   Math.max(0, Math.min(until, to) - Math.max(since, from));

@@ -25,11 +25,6 @@ export function measure(store: Store): () => void {
   return () => clearInterval(timer);
 }
 
-interface Sample {
-  readonly size: number;
-  readonly arrived: number;
-}
-
 const SAMPLE_MS = 1000;
 const SAMPLES = 4;
 const MOST_SAMPLES = 30;
@@ -41,7 +36,7 @@ const LEAST_REQUESTS = 20;
  * collections that grow with the requests, each again when it has grown by half.
  */
 export function growthOf(container: Container): (arrived: number, definition: Definition) => Sign[] {
-  const samples = new Map<string, Sample[]>();
+  const samples = new Map<string, { readonly size: number; readonly arrived: number }[]>();
   let next = 0;
   return (arrived, definition) => {
     if (performance.now() < next || container.disposed) return [];

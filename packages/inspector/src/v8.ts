@@ -1,14 +1,7 @@
-import { type Runtime, Session } from 'node:inspector';
+import { type Debugger, type Runtime, Session } from 'node:inspector';
 import { placeOf } from './where.js';
 
 // V8 tells its inspector what no other code may read: where functions are defined, and the private fields of objects.
-
-interface Internal {
-  readonly name: string;
-  readonly value?: {
-    readonly value?: { readonly scriptId: string; readonly lineNumber: number; readonly columnNumber: number };
-  };
-}
 
 /** Functions do not move. Each question to the debugger takes tens of milliseconds. */
 const definitions = new WeakMap<object, string | undefined>();
@@ -28,8 +21,8 @@ export function definitionsOf(functions: readonly (object | undefined)[]): (stri
     session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => urls.set(scriptId, url));
     session.post('Debugger.enable');
     return (_, { internalProperties = [] }) => {
-      const location = (internalProperties as Internal[]).find(({ name }) => name === '[[FunctionLocation]]');
-      const { scriptId = '', lineNumber = 0, columnNumber = 0 } = location?.value?.value ?? {};
+      const location = internalProperties.find(({ name }) => name === '[[FunctionLocation]]')?.value?.value as unknown;
+      const { scriptId = '', lineNumber = 0, columnNumber = 0 } = (location ?? {}) as Partial<Debugger.Location>;
       const url = urls.get(scriptId);
       return url === undefined || url === '' ? undefined : placeOf(url, lineNumber + 1, columnNumber + 1);
     };

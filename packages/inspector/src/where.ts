@@ -105,25 +105,21 @@ export class KnownLines {
   }
 }
 
-/**
- * The text of a place: in the source, where Node was started with `--enable-source-maps`; undefined where it is not the application's. Without
- * a column it is the last place in the line, since before the first there are only spaces, which no source map knows.
- */
-export function placeOf(file: string, line: number, column = MOST_COLUMNS): string | undefined {
-  const call = callAt(file, line, column);
-  return call && textOf(call.column === MOST_COLUMNS ? { ...call, column: 1 } : call);
-}
-
 const MOST_COLUMNS = 2 ** 21;
 
-/** In the source, where Node was started with `--enable-source-maps`: a bundle has dependencies beside the application's own code. */
-function callAt(file: string, line: number, column: number): Call | undefined {
+/**
+ * The text of a place: in the source, where Node was started with `--enable-source-maps`, as a bundle has dependencies beside the application's
+ * own code; undefined where it is not the application's. Without a column it is the last place in the line, since before the first there are
+ * only spaces, which no source map knows.
+ */
+export function placeOf(file: string, line: number, column = MOST_COLUMNS): string | undefined {
   if (isForeign(file)) return undefined;
   const entry = findSourceMap(file)?.findEntry(line - 1, column - 1);
-  if (!entry || !('originalSource' in entry)) return { path: pathOf(file), line, column };
+  if (!entry || !('originalSource' in entry))
+    return textOf({ path: pathOf(file), line, column: column === MOST_COLUMNS ? 1 : column });
   const { originalSource, originalLine, originalColumn } = entry;
   if (isForeign(originalSource)) return undefined;
-  return { path: pathOf(originalSource), line: originalLine + 1, column: originalColumn + 1 };
+  return textOf({ path: pathOf(originalSource), line: originalLine + 1, column: originalColumn + 1 });
 }
 
 function stackBelow(below: Below): Error {

@@ -21,14 +21,7 @@ describe('the store', () => {
   let store: Store;
   let stop: () => void;
 
-  const open = (): Container => app.createScope({ tags: ['request'] });
-  const request = (): Container => {
-    current = store.arrive(arrival);
-    return open();
-  };
-  const stepsOf = (kind: string) => store.request(current!.id)!.steps.filter((step) => step.kind === kind);
   const kindsOf = () => store.state().troubles!.map((trouble) => trouble.kind);
-  const kind = (box: string) => store.state().now.kinds.find((one) => one.box === box);
 
   beforeEach(() => {
     [now, current, app] = [0, undefined, createApp()];
@@ -39,9 +32,8 @@ describe('the store', () => {
   afterEach(() => stop());
 
   it('reports each scope that is open after the limit and its response, with the line that opened it', () => {
-    request();
-    open();
-    const leaking = current!;
+    const leaking = (current = store.arrive(arrival));
+    for (let i = 0; i < 2; i++) app.createScope({ tags: ['request'] });
     now = 5000;
     expect(store.state().requests).toMatchObject([{ troubles: [] }]);
     expect(store.state().now.scopes).toMatchObject([{ box: 'application > request', count: 2, age: 5000 }]);
@@ -52,7 +44,7 @@ describe('the store', () => {
     const where = expect.stringContaining('store.test.ts') as string;
     const causes = [{ kind: 'leak', where, step: 1 }, { kind: 'slow' }];
     expect(store.request(leaking.id)).toMatchObject({ open: 2, troubles: ['slow', 'leak'], causes });
-    expect(kind('application > request')).toMatchObject({ open: 2, leaks: 2 });
+    expect(store.state().now.kinds).toContainEqual({ box: 'application > request', open: 2, leaks: 2 });
     expect(store.state().troubles![0]).toMatchObject({ kind: 'leak', count: 2, where });
   });
 
@@ -163,7 +155,8 @@ describe('the store', () => {
     store.record('statement', { sql: 'SELECT 1' }, { error: refused });
     const wrapped = new Error('no order', { cause: new Error('no row', { cause: refused }) });
     for (const error of [wrapped, wrapped, 'a string']) store.failed(error);
-    expect(stepsOf('threw').map(({ known }) => known)).toEqual([true, undefined]);
+    const thrown = store.request(current.id)!.steps.filter(({ kind }) => kind === 'threw');
+    expect(thrown.map(({ known }) => known)).toEqual([true, undefined]);
   });
 
   it('names a handler that goes on after its response', () => {

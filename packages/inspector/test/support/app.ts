@@ -13,9 +13,8 @@ import { inspectorMiddleware } from '../../src/express.js';
 import { inspectorPlugin } from '../../src/fastify.js';
 import type { InspectorOptions } from '../../src/index.js';
 
-/** Returns the status to respond with, if it is not 200 and the handler has sent no headers. */
-type Handler = (scope: Container, response: ServerResponse) => unknown;
-export type Routes = Readonly<Record<string, Handler>>;
+/** A handler returns the status to respond with, if it is not 200 and the handler has sent no headers. */
+export type Routes = Readonly<Record<string, (scope: Container, response: ServerResponse) => unknown>>;
 
 export interface RunningApp {
   readonly url: string;
