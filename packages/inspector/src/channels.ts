@@ -221,7 +221,10 @@ function hostOf(request: CallMessage['request']): string {
 export function outgoingCalls(store: Store): () => void {
   const statuses = new WeakMap<object, number>();
   const begin = ({ request }: CallMessage): void => {
-    if (store.origin() && !store.awaits(request)) store.begins(request, new Where(), hostOf(request));
+    // Node announces one of `node:http` when it is made, and when it starts.
+    if (statuses.has(request) || !store.origin()) return;
+    statuses.set(request, 0);
+    store.begins(request, new Where(), hostOf(request));
   };
   const headersOf = ({ request, response }: CallMessage): void => void statuses.set(request, response?.statusCode ?? 0);
   const end = ({ request, error }: CallMessage): void => {

@@ -57,26 +57,25 @@ const READ_EVERY_MS = 1500;
  */
 export function blockedLoop(store: Store): () => void {
   const session = new Session();
-  let begun = 0;
+  let begun: number | undefined;
   const restart = (): void => {
     session.post('Profiler.start');
     begun = performance.now();
   };
-  let hasProfiler = true;
   try {
     session.connect();
     session.post('Profiler.enable');
     session.post('Profiler.setSamplingInterval', { interval: SAMPLE_MICROSECONDS });
     restart();
   } catch {
-    hasProfiler = false;
+    // This runtime has no profiler.
   }
   let cpu = process.cpuUsage();
   const beat = (): void => {
     const late = store.lateness.beat(performance.now());
     const before = cpu;
     cpu = process.cpuUsage();
-    if (!hasProfiler) return;
+    if (begun === undefined) return;
     const spent = cpu.user + cpu.system - before.user - before.system;
     // No function is to blame for a machine that had no time for this process.
     const isBusy = late >= LONG_MS && spent / 1000 >= LONG_MS / 3;

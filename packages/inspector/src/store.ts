@@ -77,7 +77,7 @@ const MOST_TROUBLED = 1000;
 const MOST_SAMPLES = 300;
 /** Ten minutes of the process. */
 const MOST_POINTS = 300;
-/** Tags may be made from data, and so may pools. */
+/** Tags may be made from data; pools may be made again and again. */
 const MOST_KINDS = 100;
 /** The newest are known where more scopes than these are open. */
 const MOST_OPEN = 5000;
@@ -230,10 +230,6 @@ export class Store {
     request?.begins(awaited);
   }
 
-  awaits(key: object): boolean {
-    return this.#awaited.has(key);
-  }
-
   ends(key: object): Awaited | undefined {
     const awaited = this.#awaited.get(key);
     this.#awaited.delete(key);
@@ -249,12 +245,16 @@ export class Store {
     if (!origin || origin.isWork || this.now() - origin.start - milliseconds < Math.max(AFTERWARDS_MS, milliseconds))
       return;
     const { line } = place;
-    if (line === undefined) return;
-    const counts = rowOf(this.#lingering, line, Map<number, number>);
-    const count = (counts?.get(origin.id) ?? 0) + 1;
-    if (count > 1 || (counts?.size ?? 0) < MOST_LINGERING) counts?.set(origin.id, count);
+    const counts = line === undefined ? undefined : rowOf(this.#lingering, line, Map<number, number>);
+    if (!counts) return;
+    const count = (counts.get(origin.id) ?? 0) + 1;
+    // What goes on is the newest again and again: what came to its end goes first.
+    counts.delete(origin.id);
+    counts.set(origin.id, count);
+    const [oldest = 0] = counts.keys();
+    if (counts.size > MOST_LINGERING) counts.delete(oldest);
     if (count < MOST_ALIKE) return;
-    const all = [...(counts?.values() ?? [])].filter((one) => one >= MOST_ALIKE).length;
+    const all = [...counts.values()].filter((one) => one >= MOST_ALIKE).length;
     // Work of a single request may be meant to go on.
     if (state !== 'aborted' && all < 2) return;
     const requests = all < 2 ? 'a request' : `${all} requests`;
@@ -412,7 +412,7 @@ export class Store {
       const sign = signOf({ kind: 'unhandled', ...facts });
       const request = this.current();
       this.noticed(sign, request);
-      // A timer or a loop whose code it has left may begin no more. One of a request has left nothing else.
+      // A timer or a loop whose code it has left may begin no more. That of a request has left nothing else.
       if (request?.isWork === false || !(error instanceof Error)) return;
       for (const runs of this.#runs.values())
         if (runs.place?.isPassedBy(error)) runs.troubles = [...runs.troubles, sign.id];

@@ -25,8 +25,7 @@ describe('the store', () => {
 
   beforeEach(() => {
     [now, current, app] = [0, undefined, createApp()];
-    const limits = { limitMs: 1000, slowMs: 1000 };
-    store = new Store(app, openScopes(app), { ...limits, now: () => now, origin: () => current });
+    store = new Store(app, openScopes(app), { limitMs: 1000, slowMs: 1000, now: () => now, origin: () => current });
     stop = listen(store);
   });
   afterEach(() => stop());
