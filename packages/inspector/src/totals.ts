@@ -57,7 +57,6 @@ export class Runs {
   begins(now: number, place: Where): number | undefined {
     this.#starts = [...this.#starts, now].slice(-MOST_STARTS);
     this.place = place;
-    this.troubles = [];
     this.#isMissed = false;
     return ++this.running === 1 ? undefined : this.#interval();
   }
