@@ -23,6 +23,8 @@ export default defineConfig({
     // Only a hang misses these, on a machine that is busy, too.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    // Less than a test has, so that it fails with what was expected.
+    expect: { poll: { timeout: 120_000 } },
     projects: [
       {
         extends: true,

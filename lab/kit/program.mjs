@@ -23,7 +23,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** Debian asks it before it starts a service. */
 const START_POLICY = '/usr/sbin/policy-rc.d';
 /** Long enough for busy machines. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 /** @type {Set<ChildProcess>} */
 const running = new Set();

@@ -105,7 +105,7 @@ onOneStage((stage) => {
       await vi.waitFor(() => {
         const { open, idle } = stage.app.pool.size;
         expect(idle).toBe(open);
-      });
+      }, 120_000);
       let length = 0;
       for await (const chunk of response) length += (chunk as Buffer).length;
       expect(length).toBeGreaterThan(MANY * LONG);

@@ -123,7 +123,7 @@ test('git ignores what "npm start" leaves behind, and not the folders of that na
 });
 
 const CTRL_C = '\u0003';
-const TIMEOUT_MS = 50_000;
+const TIMEOUT_MS = 120_000;
 /** From util-linux: runs a command on a terminal of its own. */
 const hasScript = spawnSync('script', ['--version']).status === 0;
 

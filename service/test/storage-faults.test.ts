@@ -80,7 +80,7 @@ async function keepPromises(storage: SqliteStorage, fault: Fault): Promise<void>
 }
 
 async function expectReadiness(url: string, wanted: object): Promise<void> {
-  for (const deadline = performance.now() + 20_000; ;) {
+  for (const deadline = performance.now() + 120_000; ;) {
     const { body } = await request(url, { path: '/health/ready' });
     if (isDeepStrictEqual(body, wanted)) return;
     if (performance.now() > deadline) expect(body).toEqual(wanted);

@@ -69,7 +69,7 @@ const ERRORS = {
 };
 /** How long a COMMIT that hangs is waited for, and what has to happen at all. */
 const HANGS_MS = 20;
-const DEADLINE_MS = 10_000;
+const DEADLINE_MS = 120_000;
 
 /** On the wire there is the response of the application without Ambit, or one error where COMMIT did not succeed; and nobody waits. */
 export function middlewareContract<M>(framework: Framework<M>): void {

@@ -83,7 +83,7 @@ async function dbos(app: App): Promise<Queue> {
     },
     async work() {
       const waiting = `SELECT 1 FROM ${schema}.workflow_status WHERE status IN ('ENQUEUED', 'PENDING')`;
-      await expect.poll(() => app.pool.query(waiting), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => app.pool.query(waiting)).toEqual([]);
       const found = done;
       done = [];
       return found;

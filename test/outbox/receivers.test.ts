@@ -217,8 +217,8 @@ describe.each([
     for (let n = 0; n < 3; n++) await outbox.publish(pool, { topic: 'order.created', key: 'ada', payload: { n } });
     const relay = outbox.relay(losing, { pollMs: 10, backoffMs: 10 });
     relay.start();
-    await expect.poll(() => arrived.length, { timeout: 10_000 }).toBe(6);
-    await expect.poll(effects, { timeout: 10_000 }).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+    await expect.poll(() => arrived.length).toBe(6);
+    await expect.poll(effects).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
     await relay.dispose();
   });
 });

@@ -20,6 +20,8 @@ import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { inFolder, mariadbUrl, newName, openSchema, postgresUrl } from './databases.js';
 
+/** Longer than a busy machine takes: only a failing test waits for it. */
+const WAIT_MS = 120_000;
 const READY = Buffer.from('Z\0\0\0\x05I', 'latin1');
 const FIELDS = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
 const TERMINATED = Buffer.from(`E\0\0\0${String.fromCodePoint(FIELDS.length + 4)}${FIELDS}`, 'latin1');
@@ -84,7 +86,8 @@ describe.each([
       const slow = connection.query('SELECT pg_sleep(n / 4000) FROM generate_series(1, 30000) AS n');
       slow.catch(() => undefined);
       const state = 'SELECT 1 FROM pg_stat_activity WHERE pid = $1 AND wait_event = $2';
-      await vi.waitUntil(async () => (await database.admin.query(state, [row?.pid, 'PgSleep'])).rowCount === 1);
+      const sleeps = async () => (await database.admin.query(state, [row?.pid, 'PgSleep'])).rowCount === 1;
+      await vi.waitUntil(sleeps, WAIT_MS);
       await database.admin.query('SELECT pg_terminate_backend($1)', [row?.pid]);
       await slow;
     });
@@ -96,7 +99,7 @@ describe.each([
     const [row] = await pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     await database.admin.query('SELECT pg_terminate_backend($1)', [row?.pid]);
     // The client may hear of it a moment later.
-    await vi.waitFor(async () => expect(await count()).toEqual({ n: 0 }));
+    await vi.waitFor(async () => expect(await count()).toEqual({ n: 0 }), WAIT_MS);
   });
 
   it('stops the statement of a client that has disconnected', async () => {
@@ -107,7 +110,7 @@ describe.each([
     const aborted = runInTransaction(
       app,
       async (scope) => {
-        const slow = scope.resolve<IConnection>('IConnection').query('SELECT pg_sleep(15)');
+        const slow = scope.resolve<IConnection>('IConnection').query('SELECT pg_sleep(100)');
         setTimeout(() => client.abort(), 50);
         await slow;
       },
@@ -115,7 +118,7 @@ describe.each([
     );
     await expect(aborted).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
     expect(await count()).toEqual({ n: 0 });
-    expect(performance.now() - started).toBeLessThan(14_000);
+    expect(performance.now() - started).toBeLessThan(60_000);
   });
 
   it('does not pass on a setting of the session', async () => {
@@ -216,10 +219,10 @@ describe('the end of a pool over postgres.js', () => {
   it('does not wait longer than its limit for a connection that does not end', async () => {
     const pool = fromPostgresJs(postgres(postgresUrl, { max: 1 }), { closeTimeoutMs: 100 });
     const connection = await pool.getConnection();
-    const slow = connection.query('SELECT pg_sleep(8)').catch((error: unknown) => error);
+    const slow = connection.query('SELECT pg_sleep(100)').catch((error: unknown) => error);
     const started = performance.now();
     await pool.close();
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(60_000);
     await expect(slow).resolves.toBeInstanceOf(Error);
   });
 });
@@ -257,13 +260,13 @@ describe('a pool over mysql2', () => {
         const connection = scope.resolve<IConnection>('IConnection');
         await connection.query("UPDATE notes SET body = 'second'");
         setTimeout(() => client.abort(), 50);
-        await connection.query('SELECT SLEEP(8)');
+        await connection.query('SELECT SLEEP(100)');
       },
       { signal: client.signal, cancelAfterMs: 0 },
     );
     await expect(aborted).rejects.toMatchObject({ code: 'AMBIT_TX_ABORTED' });
     await pool.query("UPDATE notes SET body = 'third'");
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(60_000);
   });
 
   it.each([
@@ -464,7 +467,7 @@ describe('a pool over node:sqlite whose file was deleted', () => {
     rmSync(path);
     const refused = { code: 'AMBIT_TX_FILE', sqlState: '58030' };
     const insert = (): Promise<unknown> => pool.query('INSERT INTO notes VALUES (1)');
-    await vi.waitFor(() => expect(insert()).rejects.toMatchObject(refused), { timeout: 20_000 });
+    await vi.waitFor(() => expect(insert()).rejects.toMatchObject(refused), WAIT_MS);
     await expect(inTransaction(pool, (connection) => connection.query('SELECT 1'))).rejects.toMatchObject(refused);
     await pool.close();
     rmSync(folder, { recursive: true });

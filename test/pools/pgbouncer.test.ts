@@ -57,7 +57,7 @@ async function startPgBouncer(...settings: readonly string[]): Promise<PgBouncer
   writeFileSync(config, lines.join('\n'));
   const args = process.getuid?.() === 0 ? ['-u', 'nobody', config] : [config];
   const program: ChildProcess = spawn('pgbouncer', args, { stdio: 'ignore' });
-  await vi.waitUntil(() => accepts(port), { timeout: 10_000 });
+  await vi.waitUntil(() => accepts(port), 120_000);
   server.host = `127.0.0.1:${port}`;
   return {
     url: server.href,

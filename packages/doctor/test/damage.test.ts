@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgres).each([
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     await expect(transfer('a0', 'a1', 500)).rejects.toThrow('accounts_cents_check');
     vi.advanceTimersByTime(20);
-    await expect.poll(money, { timeout: 20_000 }).toBe(lost ? 2500 : 2000);
+    await expect.poll(money).toBe(lost ? 2500 : 2000);
   });
 
   it(`a payment whose receipt is there already ${lost ? 'is lost' : 'is kept'}`, async () => {

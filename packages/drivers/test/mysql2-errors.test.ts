@@ -444,16 +444,16 @@ describe.runIf(hasMariadb)('errors of MariaDB', () => {
       others.getConnection = async () => {
         const connection = await getConnection();
         const query = connection.query.bind(connection) as unknown as (sql: string) => Promise<never>;
-        const slowly = (sql: unknown) => query(String(sql).startsWith('KILL') ? 'SELECT SLEEP(20)' : String(sql));
+        const slowly = (sql: unknown) => query(String(sql).startsWith('KILL') ? 'SELECT SLEEP(100)' : String(sql));
         connection.query = slowly;
         return connection;
       };
       const over = fromMysql2Pool(others, { max: 1, queryTimeoutMs: 50, keepOpen: true });
-      await expect(over.query('SELECT SLEEP(20)')).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
+      await expect(over.query('SELECT SLEEP(100)')).rejects.toMatchObject({ code: 'AMBIT_TX_CONNECTION_LOST' });
       const started = performance.now();
       const both = await Promise.all([getConnection(), getConnection()]);
       for (const connection of both) connection.release();
-      expect(performance.now() - started).toBeLessThan(5000);
+      expect(performance.now() - started).toBeLessThan(60_000);
     });
   });
 });

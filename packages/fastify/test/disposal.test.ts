@@ -1,7 +1,7 @@
 import { type Container, hasTag, type IContainer, onDispose, Registration, scope, singleton } from '@ambit/container';
 import { signal } from '@ambit/test-kit';
 import { fastify, type FastifyRequest } from 'fastify';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { once } from 'node:events';
 import {
   type ClientHttp2Stream,
@@ -223,7 +223,7 @@ describe('the scope of an HTTP/2 request is disposed although', () => {
     client.resume();
 
     client.write(Buffer.concat([PREFACE, frame(4), frame(1, 5, GET_ROOT), frame(3, 0, Buffer.alloc(4))]));
-    await vi.waitUntil(() => made.signals.length === 1, { interval: 1 });
+    await expect.poll(() => made.signals, { interval: 1 }).toHaveLength(1);
 
     expect(await leftovers(made)).toEqual([]);
     await made.app.close();

@@ -1,7 +1,7 @@
 import type { Container } from '@ambit/container';
 import type { FakeFault, FakePoolOptions, FaultPoint } from '@ambit/transaction/testing';
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { signal } from '@ambit/test-kit';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import { createReadStream } from 'node:fs';
@@ -345,7 +345,9 @@ describe('a handler that does not respond until its transaction has timed out', 
     const made = await application();
     made.app.post('/', async (request, reply) => {
       const scope = await request.startTransaction({ timeoutMs: 10 });
-      await vi.waitUntil(() => request.transactionScope === undefined || made.pool.out === 0, { interval: 1 });
+      await expect
+        .poll(() => request.transactionScope === undefined || made.pool.out === 0, { interval: 1 })
+        .toBe(true);
       try {
         await scope.resolve<{ query(sql: string): Promise<unknown> }>('IConnection').query('INSERT order');
       } catch {
@@ -417,7 +419,7 @@ describe('a handler that takes the response into its own hands', () => {
   const committing = async (request: FastifyRequest): Promise<void> => void request.commitTransaction();
   const awaitingLoss = async (request: FastifyRequest): Promise<void> => {
     void request.commitTransaction();
-    await vi.waitUntil(() => request.transactionScope === undefined, { interval: 1 });
+    await expect.poll(() => request.transactionScope, { interval: 1 }).toBeUndefined();
   };
   const refused = { faultAt: failing('commit', 'refused') };
   const lost = { faultAt: failing('commit', 'lost') };

@@ -1,5 +1,5 @@
 import { signal } from '@ambit/test-kit';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Readable } from 'node:stream';
 import type { IConnection } from '@ambit/transaction';
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -378,7 +378,7 @@ describe('commitTransaction() that nobody awaits', () => {
   });
 
   const refused = { pool: { faultAt: failing('commit', 'refused') } };
-  const failed = ({ pool }: Made) => vi.waitUntil(() => pool.out === 0, { interval: 1 });
+  const failed = async ({ pool }: Made) => await expect.poll(() => pool.out, { interval: 1 }).toBe(0);
 
   test.each([
     ['success', 201],

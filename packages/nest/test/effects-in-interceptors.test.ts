@@ -14,7 +14,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { type Observable, tap } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { containerWith, create, openDatabase, PLATFORMS, rootModule, serve } from './support/app.js';
 
 /** Another server that is notified of orders. */
@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('an interceptor of Nest on $platform that reaches anoth
     try {
       expect((await (await serve(app))('POST', `/${path}`)).status).toBe(201);
       expect(check.findings.map(({ kind }) => kind)).toEqual(found);
-      await vi.waitFor(() => expect(notifications).toBe(1));
+      await expect.poll(() => notifications).toBe(1);
     } finally {
       await app.close();
       await pool.close();

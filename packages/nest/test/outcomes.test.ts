@@ -4,7 +4,7 @@ import { currentScope } from '@ambit/container';
 import { AmbitModule, Transactional } from '@ambit/nest';
 import { type DatabasePool, type IConnection, transactionOf } from '@ambit/transaction';
 import type { INestApplication } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { containerWith, create, openDatabase, PLATFORMS, type Send, serve } from './support/app.js';
 import { nestjsCls } from './support/nestjs-cls.js';
 import { outcomesOf, type Place, type Scenario, type Subject } from './support/outcomes.js';
@@ -182,7 +182,7 @@ async function outcomeOf(scenario: Scenario): Promise<string> {
   await pool.query('DELETE FROM orders');
   outcomes.begin(scenario);
   const { status, body } = await send[`${scenario.filter !== undefined}`]('POST', '/outcomes');
-  await vi.waitFor(() => expect(outcomes.isOver()).toBe(true));
+  await expect.poll(() => outcomes.isOver(), { interval: 1 }).toBe(true);
   const { by = '' } = body as { by?: string };
   const rows = (await stored()).join(', ');
   return `${status}${['interceptor', 'filter'].includes(by) ? ` of the ${by}` : ''}, ${STORED[rows] ?? rows}`;

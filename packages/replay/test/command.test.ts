@@ -46,7 +46,7 @@ beforeAll(async () => {
   const handle = recorder.fetch(app.fetch);
   for (const name of ['tea', 'salt', 'tea', 'pepper'])
     await handle(new Request(`http://localhost/products?name=${name}`)).catch(() => undefined);
-  await vi.waitUntil(() => recorder.kept === 4);
+  await vi.waitUntil(() => recorder.kept === 4, 120_000);
   recorder.stop();
 });
 afterAll(() => rm(project, { recursive: true }));

@@ -18,7 +18,7 @@ export async function freePort(): Promise<number> {
 
 /** Resolves when something accepts connections there, for a program that cannot report it. */
 export async function accepting(port: number): Promise<void> {
-  const deadline = Date.now() + 50_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const socket = connect(port, '127.0.0.1');
     const [connected] = await Promise.race([once(socket, 'connect').then(() => [true]), once(socket, 'close')]).catch(

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Happenings, RawClient } from '@ambit/test-kit';
 import type { LogRecord } from './log-book.js';
 
-const TIMEOUT_MS = 50_000;
+const TIMEOUT_MS = 120_000;
 
 export interface Exit {
   readonly code: number | null;

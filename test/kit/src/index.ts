@@ -5,6 +5,7 @@ export {
   exchange,
   Happenings,
   type Interference,
+  msOf,
   Pause,
   RawClient,
   type RawResponse,

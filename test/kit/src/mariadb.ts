@@ -64,7 +64,7 @@ export function mariadbPool(url: string, { sqlMode, ...options }: MariadbPoolOpt
 
 async function accepts(): Promise<boolean> {
   try {
-    const connection = await createConnection({ uri: mariadbUrl, connectTimeout: 2000 });
+    const connection = await createConnection({ uri: mariadbUrl, connectTimeout: 60_000 });
     await connection.end();
     return true;
   } catch {

@@ -58,7 +58,7 @@ function newName(): string {
 }
 
 async function accepts(connectionString: string): Promise<boolean> {
-  const client = new Client({ connectionString, connectionTimeoutMillis: 2000 });
+  const client = new Client({ connectionString, connectionTimeoutMillis: 60_000 });
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -26,7 +26,7 @@ export async function createDatabase(): Promise<{ readonly url: string; drop(): 
 
 async function listens(url: string, defaultPort: number): Promise<boolean> {
   const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port || defaultPort), timeout: 2000 });
+  const socket = connect({ host: hostname, port: Number(port || defaultPort), timeout: 60_000 });
   socket.on('timeout', () => socket.destroy(new Error('timeout')));
   try {
     await once(socket, 'connect');

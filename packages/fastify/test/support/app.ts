@@ -73,7 +73,9 @@ export function get(path: string): string {
 export async function leftovers({ container, pool }: { container: Container; pool: FakePool }): Promise<string[]> {
   await pool.close();
   // A scope that holds a transaction is disposed last.
-  await vi.waitUntil(() => openScopes(container).length === 0, { interval: 1 }).catch(() => undefined);
+  await vi
+    .waitUntil(() => openScopes(container).length === 0, { interval: 1, timeout: 120_000 })
+    .catch(() => undefined);
   return [...openScopes(container).map((scope) => inspect(scope)), ...pool.violations];
 }
 

@@ -55,6 +55,23 @@ export class Pause {
   }
 }
 
+const TICK_MS = 10;
+
+/**
+ * @internal How long something takes in this process, in ms: a busy machine that keeps the process waiting lets no timer tick meanwhile.
+ * Only for work that waits for nothing outside of the process.
+ */
+export async function msOf(work: Promise<unknown>): Promise<number> {
+  let ticks = 0;
+  const ticking = setInterval(() => (ticks += 1), TICK_MS);
+  try {
+    await work;
+  } finally {
+    clearInterval(ticking);
+  }
+  return ticks * TICK_MS;
+}
+
 /** @internal A promise and the function that resolves it. */
 export function signal<T = void>() {
   let resolve!: (value: T) => void;

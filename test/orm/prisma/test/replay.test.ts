@@ -74,7 +74,7 @@ test('failures of a busy service are the same in a process without a database, a
       await post(one.fault, leaves).catch(() => undefined);
       await Promise.all(load);
       const message = `${one.fault}, ${one.way}`;
-      await expect.poll(() => recorder.kept, { timeout: 5000, message }).toBe(i + 1);
+      await expect.poll(() => recorder.kept, { message }).toBe(i + 1);
     }
   } finally {
     recorder.stop();

@@ -101,7 +101,7 @@ export function refusedInputContract(test: StageTest): void {
       await stage.serveRequest(() => ({ kind: 'stream', stream: Readable.from(chunks) }));
       const client = await stage.client();
       client.write(requestText({ path: '/', headers }) + behind);
-      expect((await client.response(10_000)).text).toHaveLength(3_000_000);
+      expect((await client.response()).text).toHaveLength(3_000_000);
       await client.closed();
     });
   });

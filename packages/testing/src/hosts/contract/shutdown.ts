@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { describe, expect } from 'vitest';
-import { Pause, RawClient, refused } from '../../tools.js';
-import { type Stage, ORDER } from '../stage.js';
+import { msOf, Pause, RawClient, refused } from '../../tools.js';
+import { ORDER } from '../stage.js';
 import type { StageTest } from '../stage-test.js';
 
 /** Well above what closing takes, well below the time-outs of keep-alive. */
@@ -28,12 +28,6 @@ Promise.all(sending).then(() => {
 });
 Promise.all(responses).then((lines) => parentPort.postMessage(lines));`;
 
-async function closesAtOnce(stage: Stage, withinMs = AT_ONCE_MS): Promise<void> {
-  const start = performance.now();
-  await stage.close();
-  expect(performance.now() - start).toBeLessThan(withinMs);
-}
-
 export function shutdownContract(test: StageTest): void {
   describe('closing', () => {
     test('does not wait for idle clients that keep their connection', async ({ stage }) => {
@@ -41,7 +35,7 @@ export function shutdownContract(test: StageTest): void {
       const clients = await Promise.all([stage.client(), stage.client(), stage.client()]);
       await clients[0].request({ path: '/' });
       await clients[1].request({ path: '/' });
-      await closesAtOnce(stage);
+      expect(await msOf(stage.close())).toBeLessThan(AT_ONCE_MS);
       for (const client of clients) await client.closed();
     });
 
@@ -53,7 +47,7 @@ export function shutdownContract(test: StageTest): void {
         await used.request({ path: '/' });
         for (const client of [fresh, used]) client.write(half);
         await stage.get();
-        await closesAtOnce(stage, UNFORCED_MS);
+        expect(await msOf(stage.close())).toBeLessThan(UNFORCED_MS);
         for (const client of [fresh, used]) await client.closed();
       },
     );
@@ -68,7 +62,7 @@ export function shutdownContract(test: StageTest): void {
         const others = new Worker(SEVERAL_CLIENTS, { eval: true, workerData: { port: stage.port, clients: 8, sent } });
         const responses = once(others, 'message');
         // This thread accepts and reads nothing meanwhile.
-        expect(Atomics.wait(sent, 0, 0, UNFORCED_MS)).not.toBe('timed-out');
+        expect(Atomics.wait(sent, 0, 0, 120_000)).not.toBe('timed-out');
         await stage.close();
         const [lines] = (await responses) as [string[]];
         // Fastify refuses by itself what comes while it closes, unless `return503OnClosing` is false.
@@ -84,10 +78,11 @@ export function shutdownContract(test: StageTest): void {
         if (where === 'in COMMIT') stage.pool.before('commit', work.here);
         const client = await stage.sends(ORDER);
         await work.reached;
-        const closed = closesAtOnce(stage);
+        const closed = stage.close();
         await refused(stage.port);
         work.letGo();
-        const [response] = await Promise.all([client.response(), closed]);
+        const response = await client.response();
+        expect(await msOf(closed)).toBeLessThan(AT_ONCE_MS);
         expect(response).toMatchObject({ status: 201, headers: { connection: 'close' } });
         expect(await stage.stored()).toBe(true);
       },
@@ -103,7 +98,7 @@ export function shutdownContract(test: StageTest): void {
       });
       const client = await stage.sends({ path: '/' }, { path: '/' }, { path: '/' });
       await work.reached;
-      const closed = closesAtOnce(stage);
+      const closed = stage.close();
       await refused(stage.port);
       work.letGo();
       const connections: unknown[] = [];
@@ -113,7 +108,7 @@ export function shutdownContract(test: StageTest): void {
         connections.push(headers['connection']);
       }
       expect(connections).toEqual(['keep-alive', 'keep-alive', 'close']);
-      await closed;
+      expect(await msOf(closed)).toBeLessThan(AT_ONCE_MS);
     });
 
     test('waits until a slow client has all of its response', async ({ stage }) => {
@@ -125,7 +120,7 @@ export function shutdownContract(test: StageTest): void {
       const closed = stage.close();
       await refused(stage.port);
       client.readOn();
-      expect((await client.response(10_000)).text).toHaveLength(text.length);
+      expect((await client.response()).text).toHaveLength(text.length);
       await closed;
     });
 
