@@ -18,6 +18,8 @@ import { HandlerCall } from './handler-call.js';
 import { type Replying } from './nest-internals.js';
 
 const ROUTE = Symbol('ambit.route');
+/** So many listeners to the `close` of a response are Ambit's. */
+const LISTENERS = 4;
 
 const host = RequestHost.withoutScopes('@Transactional()');
 
@@ -115,6 +117,9 @@ export class HeldRoute implements Replying, ErrorHandlers {
     if (this.#phase !== 'returned') return send();
     const stream = body instanceof StreamableFile ? body.getStream() : undefined;
     this.#isStreaming = stream !== undefined;
+    const { response } = this.#platform;
+    // For a file Nest and Fastify alone come close to the ten of which Node warns.
+    if (stream) response.setMaxListeners(response.getMaxListeners() + LISTENERS);
     // Nest responds to it with 400.
     stream?.once('error', (error) => this.#held.fail(error));
     return new Promise((resolve, reject) => {
@@ -124,7 +129,7 @@ export class HeldRoute implements Replying, ErrorHandlers {
         const sent = send();
         const settle = (): void => resolve(sent);
         this.#afterRelease(settle);
-        this.#platform.response.once('close', settle);
+        response.once('close', settle);
       } catch (error) {
         this.#fail(error, reject);
       }
