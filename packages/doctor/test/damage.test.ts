@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { hasPostgres, openSchema, type PostgresSchema } from '@ambit/test-kit';
+import { hasPostgres, openSchema, type PostgresSchema, signal } from '@ambit/test-kit';
 import { transformSync } from 'esbuild';
 import { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -100,17 +100,25 @@ describe.skipIf(!hasPostgres).each([
   it(`a row of one request ${lost ? 'is rolled back with another one' : 'stays'}`, async () => {
     const { database } = await programOf('no-shared-transaction', kind);
     const begun: string[] = [];
-    const add = (id: string, fails: boolean) =>
+    const [inserted, refused] = [signal(), signal()];
+    const add = (id: string, then: () => Promise<void>) =>
       database.transaction(async (client = database) => {
         begun.push(id);
         while (begun.length < 2) await delay(5);
         await client.query(`INSERT INTO receipts VALUES ('${id}')`);
-        await delay(fails ? 20 : 60);
-        if (fails) throw new Error('refused');
+        await then();
       });
-    const stored = add('r2', false);
+    const stored = add('r2', () => {
+      inserted.resolve();
+      return refused.promise;
+    });
     while (begun.length === 0) await delay(5);
-    await expect(add('r3', true)).rejects.toThrow('refused');
+    const fails = add('r3', async () => {
+      await inserted.promise;
+      throw new Error('refused');
+    });
+    await expect(fails).rejects.toThrow('refused');
+    refused.resolve();
     await stored;
     expect(await numberOf(`(SELECT count(*) FROM receipts WHERE id = 'r2')`)).toBe(lost ? 0 : 1);
   });

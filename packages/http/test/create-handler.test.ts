@@ -227,10 +227,10 @@ test.each(['leave', 'disconnect'] as const)('%s() completes a request on its con
 
 const TOO_LATE = 'HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n';
 
-/** The response to a client whose body never comes, from a server that waits 100 ms for it and responds as applications do. */
+/** The response to a client whose body never comes, from a server that waits 2 s for it and responds as applications do. */
 async function responseTo(handle: (res: ServerResponse) => void): Promise<string> {
   const container = new Container({ tags: ['application'] });
-  const times = { requestTimeout: 100, headersTimeout: 100, connectionsCheckingInterval: 20 };
+  const times = { requestTimeout: 2000, headersTimeout: 2000, connectionsCheckingInterval: 20 };
   const server = createServer(
     times,
     createHandler(container, (_req, res) => handle(res)),

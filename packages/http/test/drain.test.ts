@@ -95,7 +95,7 @@ describe('drain()', () => {
       client.write(get('a'));
       await once(client, 'data');
     }
-    const drained = drain(server, { keepIdleMs: 300 });
+    const drained = drain(server, { keepIdleMs: 3000 });
     // Longer than a server takes that closes them at once.
     await Promise.race([once(late, 'close'), once(server, 'close'), pause(50)]);
     late.write(get('a'));

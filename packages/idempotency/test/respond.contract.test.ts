@@ -387,7 +387,8 @@ describe.each(chosen(databases))('with $name', ({ missing, dialect, open }) => {
             await orders.leave({ key: 'a-key', fingerprint: '', status: 200, created_at: createdAt });
           const started = performance.now();
           await lockedWhile(() => expect(respond()).rejects.toMatchObject(RUNNING));
-          expect(performance.now() - started).toBeLessThan(4000);
+          // The server would let it wait for 50 s.
+          expect(performance.now() - started).toBeLessThan(40_000);
         });
       });
 

@@ -204,7 +204,7 @@ describe.each(chosen(databases))('an outbox on $name', ({ dialect, missing, open
     test('the rest when a relay crashed in the middle of a key, in order', async () => {
       const crashed = new Receiver(({ payload }) => (payload === 1 ? never : undefined));
       for (let n = 0; n < 4; n++) await outbox.publish(pool, event(n, 'a'));
-      const first = startRelay(crashed.deliver, { claimMs: 300, deliveryTimeoutMs: 60_000, drainMs: 250 });
+      const first = startRelay(crashed.deliver, { claimMs: 3000, deliveryTimeoutMs: 60_000, drainMs: 2999 });
       await crashed.hasSeen(2);
       const taker = new Receiver();
       startRelay(taker.deliver);
@@ -271,6 +271,7 @@ describe.each(chosen(databases))('an outbox on $name', ({ dialect, missing, open
       const relay = other.relay(receiver.deliver, { ...QUICK, onError: (error) => errors.push(error) });
       relays.push(relay);
       relay.start();
+      await expect.poll(() => errors).toHaveLength(1);
       await pause(150);
       await other.createTable();
       await other.publish(pool, event('late'));

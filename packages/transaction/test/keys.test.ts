@@ -132,7 +132,7 @@ describe.each(databases.filter(({ missing }) => !missing))('a second database on
 
   beforeEach(async () => {
     opened = [await open(), await open()];
-    const [one, two] = opened.map((database) => database.pool({ max: 1, acquireTimeoutMs: 2000 }));
+    const [one, two] = opened.map((database) => database.pool({ max: 1 }));
     main = one as IDatabasePool;
     other = two as IDatabasePool;
     await main.query('CREATE TABLE orders (id varchar(36) PRIMARY KEY)');

@@ -46,7 +46,7 @@ const keepingTheFile: ContractDatabase = {
       pool: async (options = {}) => {
         const database = await openSqlite();
         opened.push(database);
-        const { acquireTimeoutMs = 5000, closeTimeoutMs = 100, maxWaiting = 1000 } = options;
+        const { acquireTimeoutMs = 60_000, closeTimeoutMs = 100, maxWaiting = 1000 } = options;
         const settings = readSqliteOptions({ path: database.path, acquireTimeoutMs, closeTimeoutMs, maxWaiting });
         const pool = new Pool(new SqliteDriver({ ...loadSqlite(), version: '3.51.2' }, settings), settings);
         pools.push(pool);

@@ -179,18 +179,19 @@ describe.skipIf(!canStartServers)('with servers of our own', () => {
       const other = await anotherStandby();
       const pool = poolOf({
         connectionString: `${both(other, primary)}?target_session_attrs=any`,
+        acquireTimeoutMs: 60_000,
         silentAfterMs: 200,
-        connectTimeoutMs: 1000,
+        connectTimeoutMs: 5000,
       });
       const connections = [await pool.getConnection(), await pool.getConnection()];
-      const slow = connections.map((connection) => connection.query('SELECT pg_sleep(60)'));
+      const slow = connections.map((connection) => connection.query('SELECT pg_sleep(100)'));
       other.freeze();
-      const frozenAt = performance.now();
       const lost = { status: 'rejected', reason: expect.objectContaining({ code: 'AMBIT_TX_CONNECTION_LOST' }) };
+      const frozenAt = performance.now();
       expect(await Promise.allSettled(slow)).toMatchObject([lost, lost]);
       connections.forEach((connection) => connection.release());
       expect(await portOf(pool)).toBe(primary.port);
-      expect(performance.now() - frozenAt).toBeLessThan(10_000);
+      expect(performance.now() - frozenAt).toBeLessThan(60_000);
     });
 
     test('a statement that takes long on a server that works is left alone', async () => {

@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgres)('a pool whose server allows fewer connections than
   test('waits until its own limit, and says what it waited for', async () => {
     const pool = poolOf();
     const held = [await pool.getConnection(), await pool.getConnection()];
-    await expect(pool.getConnection({ timeoutMs: 100 })).rejects.toMatchObject({
+    await expect(pool.getConnection({ timeoutMs: 3000 })).rejects.toMatchObject({
       code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
       sqlState: '53300',
       status: 503,

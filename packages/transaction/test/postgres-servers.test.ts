@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgres)('a pool with several hosts', () => {
     const real = `${url.hostname}:${url.port === '' ? 5432 : url.port}`;
     const credentials = url.password === '' ? (user ?? url.username) : `${user ?? url.username}:${url.password}`;
     const connectionString = `postgres://${credentials}@${hosts(real)}${url.pathname}`;
-    const pool = createPostgresPool({ connectionString, max: 4, connectTimeoutMs: 1000 });
+    const pool = createPostgresPool({ connectionString, max: 4, connectTimeoutMs: 3000 });
     pools.push(pool);
     return pool;
   };

@@ -286,7 +286,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     };
 
     test('cancel a statement that takes too long, and the connection is not used again', async () => {
-      const impatient = database.pool({ max: 1, queryTimeoutMs: 50 });
+      const impatient = database.pool({ max: 1, queryTimeoutMs: 2000 });
       await expect(impatient.query('SELECT pg_sleep(60)')).rejects.toMatchObject({
         sqlState: '57014',
         unavailable: true,
@@ -307,7 +307,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
     });
 
     test('end the wait for a server that accepts and never responds', async () => {
-      const deaf = await deafPool({ connectTimeoutMs: 50, acquireTimeoutMs: 5000 });
+      const deaf = await deafPool({ connectTimeoutMs: 50, acquireTimeoutMs: 60_000 });
       await expect(deaf.query('SELECT 1')).rejects.toMatchObject({
         code: 'AMBIT_TX_ACQUIRE_FAILED',
         unavailable: true,
@@ -393,7 +393,7 @@ describe.skipIf(!hasPostgres)('transactions on PostgreSQL', () => {
   });
 
   test.each(['outside of', 'inside of'])('survives a COPY that nothing is sent to, %s a transaction', async (where) => {
-    const one = database.pool({ max: 1, queryTimeoutMs: 500, cancelGraceMs: 100 });
+    const one = database.pool({ max: 1, queryTimeoutMs: 60_000 });
     const connection = await one.getConnection();
     const pid = await pidOf(connection);
     if (where === 'inside of') await connection.beginTransaction();

@@ -314,12 +314,13 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
     const pool = replicated();
     await onPrimary.query("INSERT INTO orders (name) VALUES ('tea')");
     await catchUp();
+    const sleepOfStandby = 'pg_sleep(CASE WHEN pg_is_in_recovery() THEN 100 ELSE 0 END)';
     const slow = pool
       .session()
-      .query('SELECT pg_is_in_recovery() AS standby, count(*)::int AS orders FROM orders, pg_sleep(0.5)', [], {
+      .query(`SELECT pg_is_in_recovery() AS standby, count(*)::int AS orders FROM orders, ${sleepOfStandby}`, [], {
         readOnly: true,
       });
-    const isReading = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(0.5)%' AND wait_event = 'PgSleep'";
+    const isReading = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(CASE%' AND wait_event = 'PgSleep'";
     while ((await onStandby.query(isReading)).rowCount === 0);
     await onPrimary.query('ALTER TABLE orders ADD COLUMN note text');
     await onPrimary.query('ALTER TABLE orders DROP COLUMN note');
@@ -353,7 +354,7 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
 
   test('a replica without a free connection is left out, and the read goes on', async () => {
     const replica = poolAt(toStandby.port, { max: 1, targetSessionAttrs: 'prefer-standby' });
-    const pool = replicated({ replicas: [replica], replicaTimeoutMs: 50 });
+    const pool = replicated({ replicas: [replica], replicaTimeoutMs: 500 });
     const held = await replica.getConnection();
     expect(await readsFrom(pool.session())).toBe('primary');
     held.release();
@@ -461,10 +462,10 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
     });
 
     test('a primary that is only overloaded is not away', async () => {
-      const pool = readsOn({ prefer: 'primary', primary: poolAt(toPrimary.port, { max: 1, acquireTimeoutMs: 500 }) });
+      const pool = readsOn({ prefer: 'primary', primary: poolAt(toPrimary.port, { max: 1, acquireTimeoutMs: 3000 }) });
       await readsFrom(pool.session());
       const reads = Array.from({ length: 10 }, () =>
-        pool.session().query('SELECT pg_sleep(0.15)', [], { readOnly: true }),
+        pool.session().query('SELECT pg_sleep(1)', [], { readOnly: true }),
       );
       const failed = (await Promise.allSettled(reads)).filter(({ status }) => status === 'rejected');
       expect(failed.length).toBeGreaterThan(0);
@@ -479,9 +480,9 @@ describe.skipIf(!canStartServers)('a primary and its standby', () => {
     });
 
     test('a read in progress does not wait for a primary that no longer responds', async () => {
-      const patient = { acquireTimeoutMs: 60_000, connectTimeoutMs: 60_000, silentAfterMs: 60_000 };
-      const primary = poolAt(toPrimary.port, patient);
-      const session = readsOn({ primary, prefer: 'primary', replicaTimeoutMs: 500 }).session();
+      const limits = { acquireTimeoutMs: 60_000, connectTimeoutMs: 60_000, silentAfterMs: 60_000 };
+      const preferred = poolAt(toPrimary.port, limits);
+      const session = readsOn({ primary: preferred, prefer: 'primary', replicaTimeoutMs: 500 }).session();
       toPrimary.faultAt = () => 'swallowed';
       const start = performance.now();
       expect(await readsFrom(session)).toBe('standby');

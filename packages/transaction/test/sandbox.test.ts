@@ -114,12 +114,12 @@ describe.each(databases)('a sandbox on $name', ({ name, missing, open }) => {
       await box.rollback();
       // On MariaDB the connection of a sandbox is not used again, and another one takes its time.
       (await pool.getConnection()).release();
-      box = await sandbox(pool, { acquireTimeoutMs: 20 });
+      box = await sandbox(pool, { acquireTimeoutMs: 500 });
       const work = inTransaction(box, () => insert(box, 1));
       await expect(work).rejects.toMatchObject({
         code: 'AMBIT_TX_ACQUIRE_TIMEOUT',
         message: expect.stringMatching(
-          /^Waited 20 ms for the one connection of the sandbox, .* must release it before/,
+          /^Waited 500 ms for the one connection of the sandbox, .* must release it before/,
         ),
       });
       const nothing = async (): Promise<void> => undefined;

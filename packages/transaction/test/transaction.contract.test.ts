@@ -22,7 +22,7 @@ describe.each(chosen([...databases, ...sandboxes]))(
 
       beforeEach(async () => {
         database = await open();
-        pool = await database.pool({ max: 1, acquireTimeoutMs: 10_000 });
+        pool = await database.pool({ max: 1, acquireTimeoutMs: 60_000 });
         request = requestScope(pool);
         await pool.query('CREATE TABLE orders (id INTEGER PRIMARY KEY)');
       });

@@ -1,4 +1,5 @@
 import type { IConnection } from '@ambit/transaction';
+import { SimulatedClock } from '@ambit/transaction/testing';
 import { describe, expect } from 'vitest';
 import type { Call, Reply } from '../host.js';
 import { CREATED, ORDER, type Stage } from '../stage.js';
@@ -107,9 +108,13 @@ export function outcomeContract(test: StageTest): void {
     });
 
     test('when it was open for too long, though the handler never responds: the client gets 503', async ({ stage }) => {
+      const clock = new SimulatedClock();
       await stage.serveOrder(
-        stage.orderThen(() => new Promise(() => undefined)),
-        { transaction: { timeoutMs: 100 } },
+        stage.orderThen(async () => {
+          await clock.run();
+          await new Promise(() => undefined);
+        }),
+        { transaction: { timeoutMs: 100, endTimeoutMs: Infinity, clock } },
       );
       expect((await stage.order()).status).toBe(503);
       expect(stage.errors).toMatchObject([{ code: 'AMBIT_TX_TIMEOUT' }]);

@@ -31,7 +31,7 @@ export function connectionContract(suite: PoolSuite): void {
     expect(suite.pool.size?.waiting).toBe(1);
     await expect(waiting).rejects.toMatchObject({ code: 'AMBIT_TX_ACQUIRE_TIMEOUT', unavailable: true });
     first.release();
-    const next = await suite.pool.getConnection({ timeoutMs: 20 });
+    const next = await suite.pool.getConnection();
     next.release();
     expect(suite.pool.size).toMatchObject({ waiting: 0 });
   });

@@ -10,9 +10,14 @@ export function terminatedContract(suite: PoolSuite): void {
   const terminated = async (): Promise<DatabaseConnection> => {
     const connection = await begin();
     await connection.query('INSERT INTO notes (id, body) VALUES ($1, $2)', [1, 'gone']);
+    const [session] = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const other = await suite.database.pool({ max: 1 });
     await connection.query("SET LOCAL idle_in_transaction_session_timeout = '20ms'");
-    await pause(400);
-    // On a busy machine the timer may come before what the socket has received.
+    const isThere = 'SELECT 1 FROM pg_stat_activity WHERE pid = $1';
+    while ((await other.query(isThere, [session?.pid])).length > 0) await pause(10);
+    await other.close();
+    // The socket may receive the end of the session a moment later.
+    await pause(100);
     await new Promise(setImmediate);
     return connection;
   };
