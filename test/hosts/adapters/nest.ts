@@ -202,7 +202,8 @@ function filterOf(app: { getHttpAdapter(): Adapter }, onError: (error: unknown) 
       if (adapter.isHeadersSent(response)) return adapter.end(response);
       const { status, headers, body } = problemOf(error);
       for (const [name, value] of Object.entries(headers)) adapter.setHeader(response, name, value);
-      return adapter.reply(response, body, status);
+      // NestJS 11 gives an object another content type.
+      return adapter.reply(response, JSON.stringify(body), status);
     }
   }
   Catch()(OwnFilter);

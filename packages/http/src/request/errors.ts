@@ -124,7 +124,7 @@ export interface ProblemResponse {
   readonly status: number;
   /** `Content-Type`, and `Retry-After` where nothing was stored and a retry may succeed. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body, to send as JSON. */
+  /** The body, to send as JSON; in NestJS 11 on Express as text, `JSON.stringify(body)`: it gives an object another content type. */
   readonly body: ProblemDetails;
 }
 
