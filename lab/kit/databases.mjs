@@ -23,7 +23,7 @@ import { DatabaseSync } from './sqlite.mjs';
  * @typedef {Pick<Place, 'query'>} Stored what is stored, wherever it is
  */
 
-const BUSY_MS = 10_000;
+const BUSY_MS = 60_000;
 const POSTGRES_SESSIONS = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'ambit-service'`;
 const MARIADB_SESSIONS = `SELECT id FROM information_schema.processlist

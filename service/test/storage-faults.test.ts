@@ -59,8 +59,7 @@ async function keepPromises(storage: SqliteStorage, fault: Fault): Promise<void>
   fault.cause(storage);
   await expectReadiness(url, { error: `Not ready: ${fault.notReady}` });
   const since = load.placed.length;
-  await pause(200);
-  expect(load.placed.length).toBeGreaterThan(since);
+  await expect.poll(() => load.placed.length).toBeGreaterThan(since);
   expect((await request(url, { path: '/health/live' })).status).toBe(200);
   const logged = JSON.stringify(await first.says(`not ready: ${fault.notReady}`));
   expect(logged).toMatch(fault.says);

@@ -58,14 +58,14 @@ async function lockInMariadb({ env }: TestDatabase, table: string): Promise<Lock
 describe.each(serverKinds)('with $name', (kind) => {
   describe.skipIf(kind.missing)('on Fastify', () => {
     test('QUERY_TIMEOUT_MS limits a statement', async () => {
-      await using service = await lockedOut(kind, { QUERY_TIMEOUT_MS: '300' }, 'users');
+      await using service = await lockedOut(kind, { QUERY_TIMEOUT_MS: '2000' }, 'users');
       const response = await request(service.url, { path: '/api/users' });
       expect(response).toMatchObject(NOT_NOW);
       expect(response.headers.get('retry-after')).toBe('1');
     });
 
     test('ACQUIRE_TIMEOUT_MS limits the wait for a connection', async () => {
-      const env = { DATABASE_POOL_SIZE: '1', ACQUIRE_TIMEOUT_MS: '300', QUERY_TIMEOUT_MS: '60000' };
+      const env = { DATABASE_POOL_SIZE: '1', ACQUIRE_TIMEOUT_MS: '2000', QUERY_TIMEOUT_MS: '60000' };
       await using service = await lockedOut(kind, env, 'users');
       const first = request(service.url, { path: '/api/users' });
       const response = await request(service.url, { path: '/api/users' });
@@ -78,7 +78,7 @@ describe.each(serverKinds)('with $name', (kind) => {
       ['an order', '/api/orders', ORDER, {}, 'orders'],
       ['a user with a key', '/api/users', USER, { 'idempotency-key': 'k' }, 'users'],
     ])('TRANSACTION_TIMEOUT_MS limits %s', async (_, path, body, headers, table) => {
-      const env = { QUERY_TIMEOUT_MS: '60000', TRANSACTION_TIMEOUT_MS: '300' };
+      const env = { QUERY_TIMEOUT_MS: '60000', TRANSACTION_TIMEOUT_MS: '2000' };
       await using service = await lockedOut(kind, env, table);
       const response = await request(service.url, { method: 'POST', path, body, headers });
       expect(response).toMatchObject(NOT_NOW);

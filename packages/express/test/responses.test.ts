@@ -168,7 +168,7 @@ function watchFirstByte(noted: number[], pool: { readonly stored: readonly strin
 }
 
 /** Longer than a handler needs for a statement, also on a slow machine. */
-const SHORT = { timeoutMs: 100 };
+const SHORT = { timeoutMs: 1000 };
 
 describe('a handler that has not responded when its transaction reaches its time limit', () => {
   it('does not get its late success through, though the error handler takes its time', async () => {
@@ -230,9 +230,9 @@ describe('a handler that has not responded when its transaction reaches its time
 
   it('is not interrupted when its response is on its way', async () => {
     const { app, pool } = application({
-      pool: { faultAt: (at) => ({ ms: at === 'commit' ? 1100 : 0, kind: 'none' }) },
+      pool: { faultAt: (at) => ({ ms: at === 'commit' ? 2100 : 0, kind: 'none' }) },
     });
-    app.post('/', withTransaction({ timeoutMs: 1000 }), async (req, res) => {
+    app.post('/', withTransaction({ timeoutMs: 2000 }), async (req, res) => {
       await store(req, 'order');
       res.status(201).json('done');
     });

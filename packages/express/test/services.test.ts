@@ -140,7 +140,7 @@ describe('behind withTransaction()', () => {
     const { app, pool } = shop();
     const refused = signal<unknown>();
     const responded = signal();
-    app.post('/', withTransaction({ timeoutMs: 10 }), async (req) => {
+    app.post('/', withTransaction({ timeoutMs: 1000 }), async (req) => {
       await responded.promise;
       try {
         await resolve(req, 'IOrderStore').create('order');

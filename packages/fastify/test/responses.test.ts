@@ -302,7 +302,7 @@ describe('a handler that does not respond until its transaction has timed out', 
     const finished = signal();
     made.app.post('/', async (request, reply) => {
       try {
-        await request.startTransaction({ timeoutMs: 10 });
+        await request.startTransaction({ timeoutMs: 500 });
         await late.promise;
         if (how === 'throws') throw new Error('too late');
         if (how === 'sends') void reply.code(201).send({ id: '1' });
@@ -330,7 +330,7 @@ describe('a handler that does not respond until its transaction has timed out', 
       return reply.send({});
     });
     made.app.post('/', async (request, reply) => {
-      await request.startTransaction({ timeoutMs: 10 });
+      await request.startTransaction({ timeoutMs: 500 });
       await handling.promise;
       return reply.code(201).send({ id: '1' });
     });
@@ -344,7 +344,7 @@ describe('a handler that does not respond until its transaction has timed out', 
   test('and then responds with an error of its own: the client receives the reason', async () => {
     const made = await application();
     made.app.post('/', async (request, reply) => {
-      const scope = await request.startTransaction({ timeoutMs: 10 });
+      const scope = await request.startTransaction({ timeoutMs: 500 });
       await expect
         .poll(() => request.transactionScope === undefined || made.pool.out === 0, { interval: 1 })
         .toBe(true);

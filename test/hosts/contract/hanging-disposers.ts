@@ -36,7 +36,7 @@ export function hangingDisposerContract(test: StageTest): void {
           await stage.insertOrder(call);
           throw new Error('the reason');
         },
-        { transaction: { endTimeoutMs: 400 } },
+        { transaction: { endTimeoutMs: 1500 } },
       );
       expect((await stage.order()).status).toBe(500);
       expect(stage.errors).toMatchObject([{ message: 'the reason' }]);

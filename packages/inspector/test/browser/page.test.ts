@@ -148,7 +148,7 @@ describe.skipIf(chromiumUnwanted)('the page in Chromium', () => {
     await page.evaluate(`globalThis.states = new Set();
       new MutationObserver(() => globalThis.states.add(document.querySelector('[data-state]').dataset.state))
         .observe(document, { subtree: true, attributes: true, attributeFilter: ['data-state'] });`);
-    const until = performance.now() + 4000;
+    const until = performance.now() + 8000;
     while (performance.now() < until);
     await page.locator('[data-state=live]').waitFor();
     const { port } = app;
