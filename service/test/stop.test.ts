@@ -64,7 +64,7 @@ describe('the service', () => {
   test.each(HOST_VARIANTS)(
     'with KEEP_IDLE_MS it reports on open connections that it is draining, and completes a request that was on its way, on %s',
     async (HOST_VARIANT) => {
-      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', KEEP_IDLE_MS: '1000' };
+      const env = { HOST_VARIANT, PORT: '0', DATA_DIR: ':memory:', LOG_LEVEL: 'silent', KEEP_IDLE_MS: '3000' };
       const service = await startService(readConfig(env));
       const client = await RawClient.connect(Number(new URL(service.url).port));
       const onItsWay = await RawClient.connect(Number(new URL(service.url).port));

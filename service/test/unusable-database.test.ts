@@ -73,7 +73,7 @@ describe('the service', () => {
   test('logs once that its database is away, and what to do, however often it tries', async () => {
     const port = await freePort();
     const DATABASE_URL = `postgres://ada:s3cret@127.0.0.1:${port}/shop`;
-    const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '1000' }).exit;
+    const { code, output } = await new ServiceProcess({ DATABASE_URL, START_TIMEOUT_MS: '3000' }).exit;
     const lines = output
       .trimEnd()
       .split('\n')
