@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { IdempotencyError } from '@ambit/idempotency';
 import { parseItem } from 'structured-headers';
 import { readKey } from '../../packages/idempotency/src/key.js';
-import { AccessControl } from '../../packages/inspector/src/access.js';
+import { accessOf } from '../../packages/inspector/src/access.js';
 import { readPosition, writePosition } from '../../packages/transaction/src/replicas/replica.js';
 import { it } from 'vitest';
 import { Finding, mustHoldForAll, mustHold } from './texts.js';
@@ -126,7 +126,7 @@ function checkPosition(header: string): void {
 function checkAccess(header: string): void {
   const ask = (headers: Record<string, string>, token?: string): string => {
     const request = { method: 'GET', headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage;
-    return new AccessControl({ token, isDevelopment: true }).access(request);
+    return accessOf(request, { token, isDevelopment: true });
   };
   const basic = /^basic ([\w+/=]+)$/i.exec(header)?.[1] ?? '';
   const isPassword = Buffer.from(basic, 'base64').toString().split(':').slice(1).join(':') === TOKEN;
