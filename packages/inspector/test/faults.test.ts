@@ -128,7 +128,7 @@ function lineOf({ name }: Fault): string {
 }
 
 const MOST_ATTEMPTS = 4;
-const NAMED_WITHIN_MS = 30_000;
+const NAMED_WITHIN_MS = 5000;
 
 /**
  * Makes the fault, and resolves to what the inspector says then. A busy machine may turn around which of two requests came first, so it is

@@ -72,8 +72,8 @@ async function openDatabase(database: Database) {
   const schema = database === 'PostgreSQL' ? await openSchema() : undefined;
   const folder = mkdtempSync(join(tmpdir(), 'ambit-'));
   const opened: IDatabasePool = schema
-    ? createPostgresPool({ connectionString: schema.url(), max: 2, acquireTimeoutMs: 60_000 })
-    : createSqlitePool({ path: join(folder, 'test.db'), acquireTimeoutMs: 60_000 });
+    ? createPostgresPool({ connectionString: schema.url(), max: 2, acquireTimeoutMs: 5000 })
+    : createSqlitePool({ path: join(folder, 'test.db'), acquireTimeoutMs: 5000 });
   await opened.query('CREATE TABLE products (id integer PRIMARY KEY, level integer NOT NULL)');
   await opened.query(
     'CREATE TABLE orders (id integer PRIMARY KEY, product integer REFERENCES products (id) DEFERRABLE INITIALLY DEFERRED)',
