@@ -52,6 +52,8 @@ async function graphileWorker(app: App): Promise<Queue> {
     const done: string[] = [];
     const mail = (payload: unknown) => void done.push((payload as { order: string }).order);
     await runOnce({ ...worker, taskList: { mail }, noHandleSignals: true });
+    // It removes a job that is done a moment later.
+    while ((await app.pool.query(`SELECT 1 FROM ${worker.schema}.jobs`)).length > 0);
     return done;
   };
   // A worker that starts registers its tasks, and would wait for a transaction that adds the first job of one.
