@@ -46,6 +46,8 @@ const STEPS = {
   unused: 'node tools/on-node.mjs knip --no-config-hints',
   packages: 'node tools/package-shape.mjs',
   consumer: 'node tools/try.mjs npm',
+  // A project in CommonJS, one of ES modules, and Jest; `matrix` has all of them.
+  compilers: `node tools/matrix.mjs 'commonjs, TypeScript 5.4' 'nodenext, TypeScript 7.0' 'Jest 30, Jest'`,
   'package-managers': 'node tools/try.mjs pnpm yarn',
   beside: 'node tools/beside.mjs',
   'quick-start': 'node tools/try.mjs quick-starts',

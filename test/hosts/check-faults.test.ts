@@ -9,8 +9,8 @@ const AMBIT = join(import.meta.dirname, '../../packages/container/dist/main.js')
 const SUPPORT = join(import.meta.dirname, 'support');
 const SHOP = readFileSync(join(SUPPORT, 'shop.mjs'), 'utf8');
 /** The whole proof has 50 faults and 100 runs: the step `check-faults`. */
-const RUNS = Number(process.env['RUNS'] ?? 1);
-const FAULTS_OF_A_KIND = Number(process.env['FAULTS_OF_A_KIND'] ?? 1);
+const RUNS = Number(process.env['RUNS'] ?? 3);
+const FAULTS_OF_A_KIND = Number(process.env['FAULTS_OF_A_KIND'] ?? 3);
 const KINDS: Readonly<Record<string, readonly [edits: readonly (readonly string[])[], said: RegExp]>> = {
   'N+1': [loops, /statements \d+ -> \d+ .*N\+1: .* x \d+/],
   'deadlock order': [deadlocks, /locks (\w+), then (\w+); .* locks \2, then \1.*: may deadlock/],

@@ -415,7 +415,8 @@ export class Store {
       // A timer or a loop whose code it has left may begin no more. That of a request has left nothing else.
       if (request?.isWork === false || !(error instanceof Error)) return;
       for (const runs of this.#runs.values())
-        if (runs.place?.isPassedBy(error)) runs.troubles = [...runs.troubles, sign.id];
+        if (!runs.troubles.includes(sign.id) && runs.place?.isPassedBy(error))
+          runs.troubles = [...runs.troubles, sign.id];
     } catch {
       // An object that an application throws may throw when it is read.
     }

@@ -46,7 +46,7 @@ export class Runs {
   running = 0;
   /** The code that begins them. */
   place: Where | undefined;
-  /** The ids of the troubles with which the newest one has failed. */
+  /** The ids of the troubles with which the newest one has failed: those of its work, also what is found in it later. */
   troubles: readonly string[] = [];
   #isMissed = false;
   /** In a row. */

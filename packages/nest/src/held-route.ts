@@ -118,7 +118,7 @@ export class HeldRoute implements Replying, ErrorHandlers {
     const stream = body instanceof StreamableFile ? body.getStream() : undefined;
     this.#isStreaming = stream !== undefined;
     const { response } = this.#platform;
-    // For a file Nest and Fastify alone come close to the ten of which Node warns.
+    // Node warns of more than ten, and for a file Nest and Fastify alone have seven.
     if (stream) response.setMaxListeners(response.getMaxListeners() + LISTENERS);
     // Nest responds to it with 400.
     stream?.once('error', (error) => this.#held.fail(error));
