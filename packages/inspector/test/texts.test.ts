@@ -11,6 +11,7 @@ import { errorName } from '../src/names.js';
 import { Where } from '../src/where.js';
 
 const STATUS = 429;
+const RAISED = 'PL/pgSQL function check_stock(integer) line 3 at RAISE';
 const CANCELED = 'canceling statement due to statement timeout';
 const HERE = /^packages\/inspector\/test\/texts\.test\.ts:\d+:\d+$/;
 
@@ -119,6 +120,7 @@ it.each<[shown: string | undefined, work: () => unknown]>([
   ['the text is no JSON', () => JSON.parse(`{"a": ${value}}`) as unknown],
   ['to 127.0.0.1:50', () => fetch('http://127.0.0.1:50')],
   ['there is no host nowhere.invalid', () => fetch('http://nowhere.invalid')],
+  ['in function check_stock(), line 3', () => Promise.reject(post({ code: 'P0001', where: RAISED }))],
   ['due to statement timeout', () => Promise.reject(post({ code: '57014', message: CANCELED }))],
   ['users.email', () => Promise.reject(new Error(`Duplicate entry '${value}' for key 'users.email'`))],
   ['UNIQUE constraint failed: users.name', () => Promise.reject(new Error('UNIQUE constraint failed: users.name'))],
